@@ -1,0 +1,97 @@
+"""Every error that Minutebook raises on purpose.
+
+MinutebookError                   exit code 1
+├── BadInput                      exit code 2: what a person gave cannot be used; the message says what to do
+│   ├── BadSetting                a wrong value: key, value, file and line, what is allowed
+│   ├── BadTranscript             a session file that is missing, unreadable or of no known format
+│   └── BadRecordId               not twelve lowercase hex characters
+├── NotFound                      a well-formed id, session or branch that this store does not hold
+├── MissingExtra                  an optional dependency is needed; the message names the install command
+├── StoreError                    the store could not do what was asked; nothing was half-written
+│   ├── StoreBusy                 another process held the file longer than the timeout
+│   ├── StoreReadOnly             the file or its folder cannot be written
+│   ├── StoreFull                 no space left on the device
+│   ├── StoreCorrupt              the file is no readable store
+│   └── StoreTooNew               written by a newer Minutebook
+├── CompactionOpen                another boundary is being composed on this branch
+└── ThinkingFailed                a role's run ended without an outcome
+    ├── SpanFailed                this span is the cause: it is halved, and at last listed as a gap
+    └── ProviderFailed            the provider is the cause: back off, count nothing against the span
+
+Foreign errors (sqlite3, redis, litellm) are translated where they enter and never leave their module.
+"""
+
+
+class MinutebookError(Exception):
+    """Anything that Minutebook raises on purpose."""
+
+    exit_code = 1
+
+
+class BadInput(MinutebookError):
+    """What a person gave cannot be used; the message says what to do."""
+
+    exit_code = 2
+
+
+class BadSetting(BadInput):
+    """A wrong value in a file, a variable or a flag."""
+
+
+class BadTranscript(BadInput):
+    """A session file that is missing, unreadable or of no known format."""
+
+
+class BadRecordId(BadInput):
+    """An id that is not exactly twelve lowercase hex characters."""
+
+
+class NotFound(MinutebookError):
+    """A well-formed id, session or branch that this store does not hold."""
+
+
+class MissingExtra(MinutebookError):
+    """An optional dependency is needed."""
+
+    def __init__(self, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs an extra: pip install 'minutebook[{extra}]'")
+
+
+class StoreError(MinutebookError):
+    """The store could not do what was asked; nothing was half-written."""
+
+
+class StoreBusy(StoreError):
+    """Another process held the file longer than the timeout."""
+
+
+class StoreReadOnly(StoreError):
+    """The file or its folder cannot be written."""
+
+
+class StoreFull(StoreError):
+    """No space left on the device."""
+
+
+class StoreCorrupt(StoreError):
+    """The file is no readable store."""
+
+
+class StoreTooNew(StoreError):
+    """The store was written by a newer Minutebook."""
+
+
+class CompactionOpen(MinutebookError):
+    """Another boundary is being composed on this branch."""
+
+
+class ThinkingFailed(MinutebookError):
+    """A role's run ended without an outcome."""
+
+
+class SpanFailed(ThinkingFailed):
+    """The span is the cause: too long, refused, cut, or answered with rubbish."""
+
+
+class ProviderFailed(ThinkingFailed):
+    """The provider is the cause: auth, quota, network, 5xx."""

@@ -1,0 +1,1 @@
+"""The coding agents that are remembered: one folder a host."""
