@@ -1,0 +1,20 @@
+"""The flow, in its order. Nothing here can reach a model, a queue or a worker.
+
+intake        accept_turns: where a turn enters
+branches      paths, forks, lineages
+sessions      what is known of a host's session: cursor, branches, counts
+calibration   what provider-reported usage teaches about our estimate (pure)
+clocks        due_roles: the only comparisons with a threshold (pure)
+ledger        the memory entries of a branch, inherited ones included
+folding       memory entries -> memory (pure)
+outcomes      commit_outcome: where what was learned is recorded, with its coverage, or not at all
+projection    memory + boundary -> what is visible (pure)
+sourcetext    a source entry -> its text (pure)
+excerpts      model-free extracts, cut at tool-call boundaries (pure)
+rendering     what is visible -> text (pure)
+compaction    compose_memory: what an agent gets back
+corrections   what a person adds or takes back
+recall        an id -> the record and its exact source
+search        words -> records and turns
+status        the numbers
+"""
