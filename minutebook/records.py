@@ -15,6 +15,9 @@ ROLES = ("user", "assistant", "tool_result", "custom", "branch_summary")
 Relevance = Literal["low", "medium", "high", "critical"]
 RELEVANCES: tuple[Relevance, ...] = ("low", "medium", "high", "critical")
 
+Tier = Literal["none", "partial", "strong"]
+"""How many current reflections cite an observation: 0, 1, 2 or more."""
+
 OBSERVATIONS = "om.observations.recorded"
 REFLECTIONS = "om.reflections.recorded"
 DIGEST = "om.reflection_digest.recorded"
@@ -168,6 +171,11 @@ class Branch:
     project: str = ""
     kind: str = "main"
     created: str = ""
+
+
+def tier_of_citations(citations: int) -> Tier:
+    """The coverage tier of an observation that this many current reflections cite (003-021)."""
+    return "none" if citations == 0 else "partial" if citations == 1 else "strong"
 
 
 def content_id(*parts: str) -> str:

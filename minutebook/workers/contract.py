@@ -7,11 +7,10 @@ commits nothing. A mind never touches the store.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-from minutebook.records import Observation, Placed, Reflection
+from minutebook.records import Observation, Placed, Reflection, Tier
 
-Tier = Literal["none", "partial", "strong"]
 Proposal = Mapping[str, Any]
 
 

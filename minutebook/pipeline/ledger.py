@@ -1,0 +1,54 @@
+"""The memory entries of a branch, inherited ones included, and its marks.
+
+Merge order: the inherited entries of each ancestor, root first, then the branch's own. A fork inherits exactly the
+parent's entries that stood at the fork and whose coverage lies within the shared prefix (003-157).
+"""
+
+from minutebook.pipeline.branches import load_branch, memory_stream
+from minutebook.records import Branch, MemoryEntry
+from minutebook.store import codec
+from minutebook.store.kernel import Store
+
+# Marks of a memory stream. Positions on the path:
+OBSERVER = "observer"
+REFLECTOR = "reflector"
+COMPACTED_FROM = "compacted_from"  # first kept entry of the last compaction
+COMPACTED_AT = "compacted_at"  # the path's length when it happened
+# Counts of reflections recorded, as a role last read them:
+REFLECTIONS_RECORDED = "reflections_recorded"
+DROPPER = "dropper"
+DIGESTER = "digester"
+# Sums that due_roles compares, kept by every commit so that a clock never has to fold:
+POOL_TOKENS = "pool_tokens"
+UNDIGESTED_TOKENS = "undigested_tokens"
+DIGEST_TOKENS = "digest_tokens"
+DIGEST_BUDGET = "digest_budget"  # reflection_context_max_tokens that the digester last ran with
+
+COVERAGE_OF_ROLE = {"observer": OBSERVER, "reflector": REFLECTOR, "dropper": DROPPER, "digester": DIGESTER}
+
+
+def chain_of(store: Store, branch: Branch) -> list[Branch]:
+    """The branch and its ancestors, root first."""
+    found = [branch]
+    while found[-1].parent:
+        found.append(load_branch(store, found[-1].parent))
+    return found[::-1]
+
+
+def read_memory(store: Store, branch: Branch) -> list[MemoryEntry]:
+    """Every memory entry that this branch sees, in merge order."""
+    entries: list[MemoryEntry] = []
+    for ancestor, child in _pairs(chain_of(store, branch)):
+        entries += read_own(store, ancestor, None if child is None else child.parent_memory)
+        if child is not None:
+            entries = [entry for entry in entries if entry.covers <= child.fork]
+    return entries
+
+
+def read_own(store: Store, branch: Branch, stop: int | None = None, *, start: int = 0) -> list[MemoryEntry]:
+    """The branch's own memory entries at start ≤ index < stop."""
+    return [codec.memory_entry(branch.key, stored) for stored in store.read(memory_stream(branch.key), start, stop)]
+
+
+def _pairs(chain: list[Branch]) -> list[tuple[Branch, Branch | None]]:
+    return list(zip(chain, [*chain[1:], None], strict=True))

@@ -1,0 +1,33 @@
+"""A source entry as text: the one form in which the observer is sent it and recall shows it. Pure."""
+
+from minutebook.records import Part, SourceEntry
+from minutebook.tokens import IMAGE_TOKENS, estimate_tokens
+
+
+def entry_text(entry: SourceEntry) -> str:
+    """Text as it is, thinking, tool calls with their JSON arguments, placeholders for the rest; one part a line."""
+    return "\n".join(text for text in map(part_text, entry.parts) if text)
+
+
+def part_text(part: Part) -> str:
+    """One part; "" for one that holds nothing."""
+    match part.kind:
+        case "thinking":
+            return f"[thinking]\n{part.text}" if part.text else ""
+        case "tool_call":
+            return f"[call {' '.join(filter(None, (part.name, part.text)))}]"
+        case "image":
+            return part.text if part.text.startswith("[") else f"[{f'image {part.text}'.rstrip()}]"
+        case _:
+            return part.text
+
+
+def entry_tokens(entry: SourceEntry) -> int:
+    """An entry's weight: the estimate of its text, and the stated constant for each image."""
+    images = sum(part.kind == "image" for part in entry.parts)
+    return estimate_tokens(entry_text(entry)) + images * IMAGE_TOKENS
+
+
+def renders_to_nothing(entry: SourceEntry) -> bool:
+    """Whether there is nothing to observe in it (003-003)."""
+    return not entry_text(entry).strip()
