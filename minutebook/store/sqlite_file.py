@@ -1,0 +1,226 @@
+"""The SQLite file under the store: opening, migrations, connections, transactions, and the translation of errors.
+
+WAL where the file system can, else a rollback journal. Every write is one short BEGIN IMMEDIATE transaction.
+"""
+
+import errno
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from minutebook.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreTooNew
+
+APPLICATION_ID = 1298287409
+Connection = sqlite3.Connection
+Parameters = Sequence[Any] | Mapping[str, Any]
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def _advice(error: sqlite3.Error) -> tuple[type[StoreError], str]:
+    """The error class and the advice for what SQLite said, by its primary result code."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StoreBusy, "another process holds the file; try again, or see which program has it open"
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
+        return StoreReadOnly, "make the file and its folder writable for this user"
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return StoreReadOnly, "check that its folder exists and that this user may write there"
+    if code == sqlite3.SQLITE_FULL:
+        return StoreFull, "free some disk space and try again"
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT):
+        return StoreCorrupt, "no readable Minutebook store; move it away or restore it from a backup"
+    if code == sqlite3.SQLITE_IOERR:
+        return StoreError, "check the disk and the space left on it"
+    return StoreError, "nothing was written"
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """The one place where SQLite's and the file system's errors become ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        kind, advice = _advice(error)
+        raise kind(f"{path}: {error}: {advice}") from error
+    except OSError as error:
+        kind = {errno.ENOSPC: StoreFull, errno.EACCES: StoreReadOnly, errno.EPERM: StoreReadOnly}.get(
+            error.errno or 0, StoreReadOnly if error.errno == errno.EROFS else StoreError
+        )
+        raise kind(f"{path}: {error.strerror or error}: check the path and that this user may write there") from error
+
+
+def _migrations() -> list[tuple[int, Path]]:
+    """Migration files in order, by the number that their names begin with."""
+    return sorted((int(file.name[:4]), file) for file in MIGRATIONS.glob("[0-9][0-9][0-9][0-9]_*.sql"))
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The statements of a script (executescript would commit on its own)."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+
+
+def first_value(connection: Connection, sql: str, parameters: Parameters = ()) -> Any:
+    """The first column of the first row, or None."""
+    # All rows are fetched: a statement that is still open would be in the way of the commit.
+    rows = connection.execute(sql, parameters).fetchall()
+    return rows[0][0] if rows else None
+
+
+@contextmanager
+def _transaction(connection: Connection) -> Iterator[None]:
+    """All or nothing. IMMEDIATE: the write lock comes first, so what is read inside cannot change before the commit."""
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _check_ours(connection: Connection, path: Path) -> None:
+    """Raise StoreCorrupt for another program's database, StoreTooNew for a newer format. Writes nothing."""
+    connection.execute("BEGIN")  # one snapshot: another process may be creating the tables just now
+    found, owner, tables = (
+        first_value(connection, sql)
+        for sql in ("PRAGMA user_version", "PRAGMA application_id", "SELECT count(*) FROM sqlite_master")
+    )
+    connection.execute("COMMIT")
+    if owner != APPLICATION_ID and (owner or found or tables):
+        raise StoreCorrupt(f"{path}: another program's database, not a Minutebook store: choose another path")
+    newest = _migrations()[-1][0]
+    if found > newest:
+        raise StoreTooNew(f"{path}: the store has format {found}, this program knows {newest}: upgrade minutebook")
+
+
+def _set_journal(connection: Connection, busy_seconds: float) -> bool:
+    """WAL (True), or a rollback journal where WAL cannot be had: some network and container file systems.
+
+    SQLite's switch does not wait for other processes that open the new file, so the waiting is here.
+    """
+    give_up_at = time.monotonic() + busy_seconds
+    while True:
+        try:
+            if first_value(connection, "PRAGMA journal_mode = WAL") == "wal":
+                return True
+        except sqlite3.OperationalError as error:
+            if _advice(error)[0] is StoreBusy:
+                if time.monotonic() >= give_up_at:
+                    raise
+                time.sleep(0.01)
+                continue
+        connection.execute("PRAGMA journal_mode = DELETE").fetchall()
+        return False
+
+
+def _migrate(connection: Connection) -> None:
+    """Bring the schema up to date, one transaction a migration."""
+    found = first_value(connection, "PRAGMA user_version")
+    for number, file in _migrations():
+        if number <= found:
+            continue
+        with _transaction(connection):
+            # Another process may have migrated while this one waited for the lock.
+            if number > first_value(connection, "PRAGMA user_version"):
+                for statement in _statements(file.read_text(encoding="utf-8")):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {number}")
+
+
+class Database:
+    """The file and its connections, one a thread."""
+
+    def __init__(
+        self, path: Path, *, busy_seconds: float = 30.0, create: bool = True, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.path = path.absolute()
+        self.busy_seconds = busy_seconds
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._local = threading.local()
+        self._open: dict[threading.Thread, Connection] = {}
+        self._closed = False
+        self._synchronous = "FULL"
+        with _translated(self.path):
+            self._prepare_file(create)
+        try:
+            with _translated(self.path):
+                connection = self._connection()
+                _check_ours(connection, self.path)
+                if _set_journal(connection, busy_seconds):
+                    # Safe against power loss in WAL mode only; against a killed process always.
+                    self._synchronous = "NORMAL"
+                    connection.execute("PRAGMA synchronous = NORMAL")
+                _migrate(connection)
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare_file(self, create: bool) -> None:
+        """The file must exist before SQLite opens it, so that its mode is 0600 from the first byte (and -wal's too)."""
+        if self.path.is_dir():
+            raise StoreError(f"{self.path}: a folder, not a store: give the path of a file")
+        if not self.path.exists():
+            if not create:
+                raise StoreError(f"{self.path}: no store there: check the path, or run a command that creates it")
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+
+    def _connection(self) -> Connection:
+        """This thread's connection."""
+        connection: Connection | None = getattr(self._local, "connection", None)
+        if connection is None or self._closed:
+            connection = self._local.connection = self._connect()
+            connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        return connection
+
+    def _connect(self) -> Connection:
+        with self._lock:
+            if self._closed:
+                raise StoreError(f"{self.path}: the store is closed")
+            for thread in [thread for thread in self._open if not thread.is_alive()]:
+                self._open.pop(thread).close()
+            connection = self._open[threading.current_thread()] = sqlite3.connect(
+                self.path, timeout=self.busy_seconds, isolation_level=None, check_same_thread=False
+            )
+        return connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """One write transaction on this thread's connection."""
+        with _translated(self.path):
+            connection = self._connection()
+            with _transaction(connection):
+                yield connection
+
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[Any]:
+        """All rows of one reading statement, as of one moment."""
+        with _translated(self.path):
+            return self._connection().execute(sql, parameters).fetchall()
+
+    @property
+    def url(self) -> str:
+        return f"sqlite:///{self.path}"
+
+    def data_version(self) -> int:
+        """A number that changes when another connection (thread or process) has committed; one stat, no query."""
+        version: int = self.rows("PRAGMA data_version")[0][0]
+        return version
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        with self._lock, _translated(self.path):
+            self._closed = True
+            while self._open:
+                self._open.popitem()[1].close()
