@@ -39,7 +39,14 @@ EXTRACTIVE = ModelChoice(provider="extractive", id="extractive", thinking="off")
 
 
 class Refused(ValueError):
-    """A value that its rule does not allow; the text says what is allowed instead. Stays inside settings*.py."""
+    """A value that its rule does not allow; the text says what is allowed. Never leaves settings*.py.
+
+    key: which key of a table is wrong.
+    """
+
+    def __init__(self, allowed: str, key: str = "") -> None:
+        super().__init__(allowed)
+        self.key = key
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +155,11 @@ def _check_model(value: object) -> ModelChoice:
         return value
     if type(value) is str:
         return _model_of_text(value)
-    if not isinstance(value, Mapping) or not {"provider", "id"} <= set(value) <= {"provider", "id", "thinking"}:
+    if not isinstance(value, Mapping) or not {"provider", "id"} <= set(value):
         raise Refused(_MODEL_ALLOWED)
+    for key in value:
+        if key not in ("provider", "id", "thinking"):
+            raise Refused("provider, id and thinking here, and every other setting above this table", key)
     return _model(value["provider"], value["id"], value.get("thinking", "low"))
 
 
@@ -165,12 +175,12 @@ def _model_of_text(text: str) -> ModelChoice:
 
 
 def _model(provider: object, id_: object, thinking: object) -> ModelChoice:
-    for word in (provider, id_):
+    for key, word in (("provider", provider), ("id", id_)):
         if type(word) is not str or not word or not word.isprintable() or word.strip() != word:
-            raise Refused(_MODEL_ALLOWED)
+            raise Refused("a provider and an id that are not empty, such as provider/id", key)
     if thinking not in THINKING_LEVELS:
-        raise Refused(f"with thinking one of {', '.join(THINKING_LEVELS)}")
-    return ModelChoice(provider=str(provider), id=str(id_), thinking=thinking)  # type: ignore[arg-type]
+        raise Refused(f"a thinking of {', '.join(THINKING_LEVELS)}", "thinking")
+    return ModelChoice(provider=str(provider), id=str(id_), thinking=thinking)
 
 
 _COUNT = _at_least(1)
@@ -332,7 +342,7 @@ class Settings:
         """Every number of tokens times the factor, at least its smallest allowed value: for `om replay --scale`."""
         values = {setting.name: getattr(self, setting.name) for setting in SETTINGS}
         tokens: dict[str, Any] = {
-            name: max(BY_NAME[name].rule.smallest, int(number * factor))
+            name: max(BY_NAME[name].rule.smallest, round(number * factor))
             for name, number in values.items()
             if name.endswith("_tokens") and number is not None
         }
