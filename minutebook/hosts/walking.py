@@ -1,0 +1,163 @@
+"""What all readers share: the walk over a file from a cursor on, and the little it must remember between reads."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, TypeVar
+
+from minutebook.errors import BadTranscript
+from minutebook.hosts.lines import Lines, Row
+from minutebook.hosts.reading import HostCompaction, ImportedMemory, Reading, SessionHead
+from minutebook.records import RawPointer, SourceEntry
+
+CURSOR_VERSION = 1
+REMEMBERED = 256
+"""How many rows without weight, and how many calls, a cursor remembers."""
+_FINGERPRINT_BYTES = 1024
+V = TypeVar("V")
+
+
+class Walk:
+    """One host's reading of one file: subclasses turn a row into events (`take`) and keep their own state (`memory`).
+
+    links: id of a row that is no source → id of its nearest source ancestor (None at a root). calls: call id → tool.
+    last: id of the source entry emitted last. All three, bounded, are in the cursor.
+    """
+
+    host: ClassVar[str]
+
+    def __init__(self, path: str, head: SessionHead | None, memory: Mapping[str, Any]) -> None:
+        self.path, self.head = path, head
+        self.events: list[SourceEntry | HostCompaction | ImportedMemory] = []
+        self.skipped: dict[str, int] = {}
+        self.unknown: dict[str, int] = {}
+        self.ended = False
+        self.links: dict[str, str | None] = dict(memory.get("links", {}))
+        self.calls: dict[str, str] = dict(memory.get("calls", {}))
+        self.last: str = memory.get("last", "")
+
+    def take(self, row: Row) -> None:
+        """Turn one row into events, or count it."""
+        raise NotImplementedError
+
+    def memory(self) -> dict[str, Any]:
+        """What the next read must know, JSON-able."""
+        return {"links": self.links, "calls": self.calls, "last": self.last}
+
+    def emit(self, entry: SourceEntry) -> None:
+        self.events.append(entry)
+        self.last = entry.id
+
+    def skip(self, kind: str) -> None:
+        self.skipped[kind] = self.skipped.get(kind, 0) + 1
+
+    def count_unknown(self, kind: str) -> None:
+        self.unknown[kind] = self.unknown.get(kind, 0) + 1
+
+    def link(self, row_id: str, ancestor: str | None) -> None:
+        """Remember that children of this row belong to that source entry."""
+        if row_id:
+            remember(self.links, row_id, ancestor)
+
+    def source_of(self, row_id: str) -> str | None:
+        """The id itself, or its nearest source ancestor where the row is known to be no source; None for no parent."""
+        return self.links.get(row_id, row_id) if row_id else None
+
+    def pointer(self, row: Row) -> RawPointer:
+        return RawPointer(path=self.path, offset=row.offset, length=row.length)
+
+
+def remember(kept: dict[str, V], key: str, value: V) -> None:
+    """Put a pair last, and forget the oldest beyond the bound."""
+    kept.pop(key, None)
+    kept[key] = value
+    if len(kept) > REMEMBERED:
+        del kept[next(iter(kept))]
+
+
+def numbered(first_id: str, index: int) -> str:
+    """Id of the entry at `index` among those of one record: the host's own, then with #1, #2 …"""
+    return f"{first_id}#{index}" if index else first_id
+
+
+def walk_file(
+    walk: type[Walk], path: Path, cursor: Mapping[str, Any] | None = None, *, stop: int | None = None
+) -> Reading:
+    """Read a file's rows from the cursor on (or from the start, if it is no continuation of what the cursor saw).
+
+    stop: byte offset to read up to. Raises BadTranscript when the file cannot be opened.
+    """
+    with open_transcript(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        resumed = _resume(walk, path, file, size, cursor) if cursor else None
+        session, offset, line = resumed or (walk(str(path), None, {}), 0, 0)
+        lines = Lines(file, offset, line, size if stop is None else min(stop, size))
+        for row in lines:
+            _take(session, row, lines)
+        return _reading(session, lines, file, replaced=bool(cursor) and resumed is None)
+
+
+def open_transcript(path: Path) -> BinaryIO:
+    """The file, opened for reading; BadTranscript says what is wrong with it."""
+    if path.is_dir():
+        raise BadTranscript(f"{path}: is a directory; name one session file in it")
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise BadTranscript(f"{path}: there is no such file") from None
+    except (OSError, ValueError) as error:
+        raise BadTranscript(f"{path}: cannot be read ({error})") from None
+
+
+def _take(session: Walk, row: Row, lines: Lines) -> None:
+    try:
+        session.take(row)
+    except RecursionError:  # nested deeper than Python goes: decoded, but not readable
+        lines.broken.append(row.line)
+
+
+def _reading(session: Walk, lines: Lines, file: BinaryIO, *, replaced: bool) -> Reading:
+    cursor = {
+        "version": CURSOR_VERSION,
+        "host": session.host,
+        "offset": lines.offset,
+        "line": lines.line,
+        "fingerprint": _fingerprint(file, lines.offset),
+        "head": asdict(session.head) if session.head else None,
+        "memory": session.memory(),
+    }
+    return Reading(
+        head=session.head,
+        events=session.events,
+        cursor=cursor,
+        replaced=replaced,
+        unknown=session.unknown,
+        skipped=session.skipped,
+        broken=lines.broken,
+        ended=session.ended,
+    )
+
+
+def _resume(
+    walk: type[Walk], path: Path, file: BinaryIO, size: int, cursor: Mapping[str, Any]
+) -> tuple[Walk, int, int] | None:
+    """The walk as the cursor left it, with its offset and line; None if the file is another than it saw."""
+    try:
+        offset, line, head = int(cursor["offset"]), int(cursor["line"]), cursor["head"]
+        if cursor["version"] != CURSOR_VERSION or cursor["host"] != walk.host or not 0 <= offset <= size:
+            return None
+        if _fingerprint(file, offset) != cursor["fingerprint"]:
+            return None
+        return walk(str(path), SessionHead(**head) if head else None, cursor["memory"]), offset, line
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _fingerprint(file: BinaryIO, offset: int) -> str:
+    """Of the first bytes and of those just before the offset: both change when a file is rewritten."""
+    file.seek(0)
+    first = file.read(min(offset, _FINGERPRINT_BYTES))
+    file.seek(max(0, offset - _FINGERPRINT_BYTES))
+    return sha256(first + file.read(min(offset, _FINGERPRINT_BYTES))).hexdigest()[:16]
