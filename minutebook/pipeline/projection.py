@@ -30,7 +30,7 @@ class Projection:
     """What is visible before a boundary, in the order recorded.
 
     recent: the reflections that a rendering shows word for word, all of them when there is no usable digest.
-    observed: furthest coverage of its batches, where the unobserved extract begins.
+    observed: how far observation got, where the unobserved extract begins (batches leave no holes between them).
     reference: boundary of the full fold in force. pool_tokens: of the observations, rendered.
     """
 
@@ -79,7 +79,7 @@ def project(
         reflections=reflections,
         recent=after_digest(reflections, digest),
         digest=digest,
-        observed=visible_coverage(memory, boundary),
+        observed=memory.observed,
         full_fold=full_fold,
         reference=reference,
         pool_tokens=sum(held.record.tokens for held in observations),
@@ -115,12 +115,6 @@ def visible_projection(entries: Sequence[MemoryEntry], chain: Sequence[str], *, 
     if last.ids is not None:
         return _imported(then, last)
     return project(then, last.boundary, reference=last.reference, digest_tokens=digest_tokens, full_fold=last.full_fold)
-
-
-def visible_coverage(memory: Memory, boundary: int) -> int:
-    """How far the visible batches and gaps reach, whatever was dropped of them since."""
-    batches = (held.covers for held in memory.observations.values() if held.since < boundary)
-    return max(batches, default=0) if memory.observed > boundary else memory.observed
 
 
 def usable_digest(
@@ -192,7 +186,7 @@ def _imported(memory: Memory, last: Fold) -> Projection:
         observations=observations,
         reflections=reflections,
         recent=reflections,
-        observed=visible_coverage(memory, last.boundary),
+        observed=memory.observed,
         full_fold=last.full_fold,
         reference=last.reference,
         pool_tokens=sum(held.record.tokens for held in observations),

@@ -1,0 +1,148 @@
+"""commit_outcome: where what was learned is recorded, with its coverage, or not at all.
+
+An outcome is a compare-and-append on the mark that its role read: a job that ran twice records once, and one that
+read a ledger which moved meanwhile is refused and derived anew (003-167). The sums that the clocks compare are
+brought up to date in the same transaction.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from minutebook.errors import StoreBusy
+from minutebook.pipeline import ledger
+from minutebook.pipeline.branches import memory_stream
+from minutebook.pipeline.folding import Memory, fold
+from minutebook.pipeline.projection import after_digest, usable_digest
+from minutebook.records import Branch, MemoryEntry, content_id
+from minutebook.store import codec
+from minutebook.store.kernel import Put, Stale, Store
+
+COMMIT_TRIES = 50
+UNLIMITED = 10**9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one run of a role learned.
+
+    read: the role's mark as its run read it. advance: the marks that the run moves, its own among them.
+    entries: memory entries to append; none when there was nothing to record in words.
+    """
+
+    role: str
+    branch: str
+    read: int
+    advance: Mapping[str, int]
+    entries: tuple[MemoryEntry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """entries: as appended. duplicates: ids of those that were there already."""
+
+    entries: tuple[MemoryEntry, ...]
+    duplicates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Nothing was written: another run of this role came first."""
+
+    stale: Stale
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What makes a memory entry, before it has an id."""
+
+    kind: str
+    covers: int
+    since: int
+    data: Mapping[str, Any] = field(default_factory=dict)
+    covers_id: str = ""
+    time: str = ""
+
+
+def memory_entry(entry: Entry) -> MemoryEntry:
+    """The entry with its id, a hash of what it says: the same outcome committed twice is one."""
+    said = {"covers": entry.covers, "since": entry.since, "data": dict(entry.data)}
+    return MemoryEntry(
+        id=content_id(entry.kind, codec.to_json(said)),
+        kind=entry.kind,
+        covers=entry.covers,
+        since=entry.since,
+        covers_id=entry.covers_id,
+        time=entry.time,
+        data=entry.data,
+    )
+
+
+def commit_outcome(store: Store, branch: Branch, outcome: Outcome) -> Committed | Refused:
+    """Append the outcome's entries and move its marks in one transaction, or write nothing and return Refused.
+
+    Entries of other roles that landed meanwhile are no conflict: the sums are taken again over them.
+    """
+    mark = ledger.COVERAGE_OF_ROLE[outcome.role]
+    return _append(store, branch, outcome.entries, expect={mark: outcome.read}, advance=outcome.advance)
+
+
+def append_memory(
+    store: Store,
+    branch: Branch,
+    entries: Sequence[MemoryEntry],
+    *,
+    advance: Mapping[str, int] | None = None,
+    puts: Sequence[Put] = (),
+) -> Committed:
+    """Append entries that answer no role's run: imported ones, a person's corrections, a confirmed fold."""
+    done = _append(store, branch, entries, expect={}, advance=advance or {}, puts=puts)
+    if isinstance(done, Refused):
+        raise StoreBusy(f"{branch.key}: {done.stale.what} moved while it was written; try again")
+    return done
+
+
+def _append(
+    store: Store,
+    branch: Branch,
+    entries: Sequence[MemoryEntry],
+    *,
+    expect: Mapping[str, int],
+    advance: Mapping[str, int],
+    puts: Sequence[Put] = (),
+) -> Committed | Refused:
+    stream = memory_stream(branch.key)
+    for _ in range(COMMIT_TRIES):
+        tip = store.tip(stream)
+        before = ledger.read_memory(store, branch)
+        placed = [replace(entry, branch=branch.key, index=tip.length + at) for at, entry in enumerate(entries)]
+        memory = fold([*before, *placed])
+        done = store.append(
+            stream,
+            [codec.memory_item(entry) for entry in placed],
+            expect=expect,
+            expect_length=tip.length,
+            advance={**sums(memory), **{mark: max(value, tip.marks.get(mark, 0)) for mark, value in advance.items()}},
+            dirty=branch.key,
+            puts=puts,
+        )
+        if not isinstance(done, Stale):
+            return Committed(tuple(placed), done.duplicates)
+        if done.what != "length":
+            return Refused(done)
+    raise StoreBusy(f"{branch.key}: {COMMIT_TRIES} other commits came first; the work will be derived again")
+
+
+def sums(memory: Memory) -> dict[str, int]:
+    """The marks that the clocks compare, from a branch's whole memory."""
+    reflections = memory.current()
+    digest = usable_digest(memory, reflections, UNLIMITED)
+    recent = after_digest(reflections, digest)
+    return {
+        ledger.POOL_TOKENS: sum(held.record.tokens for held in memory.active()),
+        ledger.UNDIGESTED_TOKENS: sum(held.record.tokens for held in recent),
+        ledger.DIGEST_TOKENS: digest.tokens if digest else 0,
+        ledger.REFLECTIONS_RECORDED: len(memory.reflections),
+        ledger.OBSERVER: memory.observed,
+        ledger.REFLECTOR: memory.reflected,
+    }
