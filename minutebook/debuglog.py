@@ -1,0 +1,113 @@
+"""The debug log: what workers did, in counts, ids, paths and errors. Off by default; it never stops other work."""
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePath
+from typing import Any, Literal, get_args
+
+RunReason = Literal[
+    "nothing_called",
+    "all_refused",
+    "recorded",
+    "nothing_to_record",
+    "not_over_target",
+    "waiting_for_reflection",
+    "below_mark",
+    "discarded",
+    "model_unavailable",
+    "stream_error",
+]
+RUN_REASONS: tuple[RunReason, ...] = get_args(RunReason)
+"""Why a run ended: the `reason` in the data of its last row, which is the event RUN_ENDED."""
+
+RUN_ENDED = "run_ended"
+CHUNK_CAPPED = "chunk_capped"
+CHUNK_EXCERPTED = "chunk_excerpted"
+"""Events of their own: a chunk was cut at its cap, or one entry went as a head-and-tail excerpt."""
+
+ROTATE_AT_BYTES = 10 * 1024 * 1024
+FILE_NAME_MAX_CHARACTERS = 128
+WORD_MAX_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class DebugLog:
+    """Rows of JSON, one a line, in `debug/<session>.ndjson` below the data folder; nothing is made while it is off."""
+
+    enabled: bool
+    folder: Path
+
+    def row(
+        self,
+        event: str,
+        *,
+        session: str = "",
+        session_file: str | PurePath = "",
+        branch: str = "",
+        cwd: str | PurePath = "",
+        run_id: str = "",
+        data: Mapping[str, object] | None = None,
+    ) -> None:
+        """Append one row; never raises. run_id: the same on all rows of one job.
+
+        data: numbers, ids and other single words, paths as Path, errors as exceptions, and lists and tables of these.
+        A text of several words is written as its length: contents, prompts and answers stay out.
+        """
+        if not self.enabled:
+            return
+        with contextlib.suppress(Exception):
+            row = {
+                "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+                "event": event,
+                "cwd": str(cwd),
+                "session": session,
+                "session_file": str(session_file),
+                "branch": branch,
+                "run_id": run_id,
+                "data": without_texts(data or {}),
+            }
+            _append(self.folder / file_name(session), json.dumps(row, ensure_ascii=False))
+
+    def run_ended(self, reason: RunReason, **row: Any) -> None:
+        """The last row of a run, which tells why it ended; the other arguments are those of `row`."""
+        data = {"reason": reason, **(row.pop("data", None) or {})}
+        self.row(RUN_ENDED, data=data, **row)
+
+
+def file_name(session: str) -> Path:
+    """Where a session's rows go, below the data folder; the common file for an id without a letter or digit."""
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", session).strip("_")[:FILE_NAME_MAX_CHARACTERS]
+    return Path("debug", f"{safe}.ndjson") if re.search("[A-Za-z0-9]", safe) else Path("debug.ndjson")
+
+
+def without_texts(value: object) -> Any:
+    """The value as the log may show it. An error is its class and that of its cause: its text may quote a model."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, PurePath):
+        return str(value)
+    if isinstance(value, BaseException):
+        return " < ".join(type(error).__name__ for error in (value, value.__cause__) if error)
+    if isinstance(value, Mapping):
+        return {without_texts(str(key)): without_texts(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [without_texts(item) for item in value]
+    text = str(value)
+    return text if len(text) <= WORD_MAX_CHARACTERS and len(text.split()) < 2 else f"<{len(text)} characters>"
+
+
+def _append(path: Path, line: str) -> None:
+    """One write for the whole line, so that rows of several processes do not mix."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.exists() and path.stat().st_size >= ROTATE_AT_BYTES:
+        path.replace(path.with_name(path.name + ".1"))
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        os.write(handle, (line + "\n").encode("utf-8", "backslashreplace"))
+    finally:
+        os.close(handle)
