@@ -6,7 +6,7 @@ Every wrong value is reported, one line each, with key, value, where it stands a
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -70,14 +70,14 @@ class Resolved:
         return self.settings.model is None and self.origins["model"].level != "default"
 
 
-@dataclass(slots=True)
 class _Reading:
     """What is gathered on the way up the levels."""
 
-    values: dict[str, Any] = field(default_factory=dict)
-    origins: dict[str, Origin] = field(default_factory=dict)
-    held_back: list[HeldBack] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self.origins = {setting.name: Origin("default") for setting in SETTINGS}
+        self.held_back: list[HeldBack] = []
+        self.errors: list[str] = []
 
     def take(self, name: str, value: object, origin: Origin, lines: Mapping[str, int] | None = None) -> Any:
         """The checked value; None with an error noted where it is not allowed. lines: of the file it stands in."""
@@ -128,7 +128,7 @@ def resolve(
 
     Raises BadSetting, one line for each thing that is wrong.
     """
-    reading = _Reading(origins={setting.name: Origin("default") for setting in SETTINGS})
+    reading = _Reading()
     _read_file(reading, global_file, "global", trusted=True)
     _read_file(reading, project_file, "project", trusted=trusted)
     _read_environment(reading, environment)
@@ -225,8 +225,9 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
 
 
 _WORD = r"""("[^"]*"|'[^']*'|[A-Za-z0-9_-]+)"""
-_HEADER = re.compile(rf"\s*\[{{1,2}}\s*{_WORD}[^\[]*\]{{1,2}}\s*(?:#.*)?$")
-_ASSIGNED = re.compile(rf"\s*{_WORD}\s*(?:\.\s*{_WORD}\s*)?[.=]")
+_HEADER = rf"\s*\[{{1,2}}\s*{_WORD}[^\[]*\]{{1,2}}\s*(?:#.*)?$"
+_ASSIGNED = rf"\s*{_WORD}\s*(?:\.\s*{_WORD}\s*)?[.=]"
+# Not compiled here: a hook without settings files never needs them.
 
 
 def key_lines(text: str) -> dict[str, int]:
@@ -235,9 +236,9 @@ def key_lines(text: str) -> dict[str, int]:
     table: list[str] = []
     for number, line in _lines_outside_of_long_strings(text):
         path = []
-        if header := _HEADER.match(line):
+        if header := re.match(_HEADER, line):
             path = table = [header[1].strip("\"'")]
-        elif assigned := _ASSIGNED.match(line):
+        elif assigned := re.match(_ASSIGNED, line):
             path = [*table, *(word.strip("\"'") for word in assigned.groups() if word)]
         for depth in range(len(path)):
             found.setdefault(".".join(path[: depth + 1]), number)
@@ -275,4 +276,5 @@ def shown(value: object) -> str:
         text = json.dumps(value, ensure_ascii=False)
     else:
         text = "null" if value is None else str(value) if isinstance(value, (int, float)) else repr(value)
-    return text if len(text) <= 80 else text[:79] + "…"
+    text = text if len(text) <= 80 else text[:79] + "…"
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
