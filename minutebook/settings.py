@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from minutebook.errors import BadSetting
 
@@ -31,7 +31,8 @@ class ModelChoice:
     thinking: Thinking = "low"
 
     def __str__(self) -> str:
-        return f"{self.provider}/{self.id}@{self.thinking}"
+        """As a variable or a file may name it."""
+        return "extractive" if self == EXTRACTIVE else f"{self.provider}/{self.id}@{self.thinking}"
 
 
 EXTRACTIVE = ModelChoice(provider="extractive", id="extractive", thinking="off")
@@ -49,8 +50,7 @@ class Refused(ValueError):
         self.key = key
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """What a setting may be. check: a typed value to the value kept; parse: the text of a variable to a typed value.
 
     Both raise Refused.
@@ -62,8 +62,7 @@ class Rule:
     smallest: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One setting as people see it. project: what an untrusted project's file may do with it.
 
     free: set it. lower: set it, but not above what it would be without. trusted: nothing before `om trust`.
@@ -133,14 +132,12 @@ def _check_mode(value: object) -> CompactMode:
 def _check_zone(value: object) -> str:
     from zoneinfo import ZoneInfo
 
+    if type(value) is not str or not value:
+        raise Refused(_ZONE_ALLOWED)
     try:
-        return ZoneInfo(str(value)).key if type(value) is str and value else _refuse_zone()
+        return ZoneInfo(value).key
     except (OSError, ValueError, KeyError) as error:
         raise Refused(_ZONE_ALLOWED) from error
-
-
-def _refuse_zone() -> str:
-    raise Refused(_ZONE_ALLOWED)
 
 
 _ZONE_ALLOWED = 'an IANA name such as "Europe/Berlin" or "UTC"'

@@ -6,13 +6,12 @@ Every wrong value is reported, one line each, with key, value, where it stands a
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from minutebook.errors import BadSetting
 from minutebook.places import data_dir, global_settings_file, project_settings_file, read_settings_file
-from minutebook.settings import BY_NAME, EXTRACTIVE, SETTINGS, Refused, Setting, Settings
+from minutebook.settings import BY_NAME, EXTRACTIVE, SETTINGS, ModelChoice, Refused, Setting, Settings
 from minutebook.trust import is_trusted
 
 Level = Literal["default", "global", "project", "environment", "flags"]
@@ -28,8 +27,7 @@ OWN_VARIABLES: Mapping[str, str] = {
 WITHOUT_A_SWITCH = {"redaction": "secrets are always replaced before anything is stored; this cannot be switched off"}
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Where a value came from. file and line: of a file's value. line 0: the file does not tell."""
 
     level: Level
@@ -43,8 +41,7 @@ class Origin:
         return {"environment": self.variable, "flags": "command line"}.get(self.level, "default")
 
 
-@dataclass(frozen=True, slots=True)
-class HeldBack:
+class HeldBack(NamedTuple):
     """A value of a project's file that does not count until `om trust`."""
 
     name: str
@@ -55,8 +52,7 @@ class HeldBack:
         return f"{self.name} = {shown(self.value)} ({self.origin}) does not count: run `om trust` in the project"
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(NamedTuple):
     """The settings in force, where each value came from, what was held back, and warnings for a person."""
 
     settings: Settings
@@ -86,7 +82,7 @@ class _Reading:
         except Refused as refused:
             if refused.key and isinstance(value, Mapping):
                 name, value = f"{name}.{refused.key}", value[refused.key]
-                origin = replace(origin, line=(lines or {}).get(name, origin.line))
+                origin = origin._replace(line=(lines or {}).get(name, origin.line))
             self.errors.append(f"{origin}: {name} = {shown(value)} is not allowed; use {refused}")
             return None
 
@@ -270,10 +266,10 @@ def shown(value: object) -> str:
     """A value in one line as a settings file would write it, cut after 80 characters."""
     if isinstance(value, bool):
         text = str(value).lower()
-    elif isinstance(value, str):
+    elif isinstance(value, (str, ModelChoice)):
         import json
 
-        text = json.dumps(value, ensure_ascii=False)
+        text = json.dumps(str(value), ensure_ascii=False)
     else:
         text = "null" if value is None else str(value) if isinstance(value, (int, float)) else repr(value)
     text = text if len(text) <= 80 else text[:79] + "…"

@@ -120,6 +120,11 @@ def test_an_at_with_a_version_belongs_to_the_id_003_116() -> None:
     assert check("vertex/claude@20240620@off") == ModelChoice(provider="vertex", id="claude@20240620", thinking="off")
 
 
+def test_a_model_reads_as_it_is_shown() -> None:
+    for choice in (EXTRACTIVE, ModelChoice(provider="p", id="a/b@2024", thinking="max")):
+        assert BY_NAME["model"].rule.check(str(choice)) == choice
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

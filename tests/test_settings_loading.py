@@ -290,6 +290,7 @@ def test_an_untrusted_project_sets_thresholds_but_no_model_003_123(files: Files)
     assert before.settings == Settings(observe_after_tokens=5)
     assert [(held.name, held.origin.line) for held in before.held_back] == [("zone", 2), ("model", 3)]
     assert str(before.held_back[0]) == f'zone = "UTC" ({path}, line 2) does not count: run `om trust` in the project'
+    assert str(before.held_back[1]).startswith(f'model = "p/m@low" ({path}, line 3)')
     assert before.origins["model"].level == "default"
     assert after.settings.model == ModelChoice(provider="p", id="m") and after.held_back == ()
 
