@@ -117,9 +117,7 @@ def visible_projection(entries: Sequence[MemoryEntry], chain: Sequence[str], *, 
     return project(then, last.boundary, reference=last.reference, digest_tokens=digest_tokens, full_fold=last.full_fold)
 
 
-def usable_digest(
-    memory: Memory, reflections: Sequence[HeldReflection], digest_tokens: int
-) -> HeldDigest | None:
+def usable_digest(memory: Memory, reflections: Sequence[HeldReflection], digest_tokens: int) -> HeldDigest | None:
     """The valid digest with the furthest watermark, then the newest (003-072, 003-073).
 
     Valid: within its share; its watermark is shown here and was recorded before it; nothing that it may have folded in

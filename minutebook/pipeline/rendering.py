@@ -7,6 +7,7 @@ Stored content stays on its one line, so it can add no heading or record of its 
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from minutebook.pipeline.projection import Projection
 from minutebook.pipeline.shapes import one_line
@@ -104,7 +105,7 @@ def _pieces(lines: Iterable[str], room: int) -> list[str]:
     pieces: list[str] = []
     held: list[str] = []
     size = 0
-    for line in (piece for line in lines for piece in _hard_cut(line, room)):
+    for line in chain.from_iterable(_hard_cut(whole, room) for whole in lines):
         if held and size + 1 + len(line) > room:
             pieces.append("\n".join(held))
             held, size = [], 0

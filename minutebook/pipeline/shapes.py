@@ -84,9 +84,7 @@ def reflection_of(row: Any) -> Reflection | None:
     supports = row.get("supportingObservationIds")
     if not _texts(supports) or not _count(row.get("tokenCount")):
         return None
-    return counted_reflection(
-        Reflection(id=row["id"], content=one_line(row["content"]), support_ids=tuple(supports))
-    )
+    return counted_reflection(Reflection(id=row["id"], content=one_line(row["content"]), support_ids=tuple(supports)))
 
 
 def counted_observation(observation: Observation) -> Observation:

@@ -1,0 +1,123 @@
+"""The only thing that a compaction records: proposed when it is composed, confirmed when the host did compact.
+
+A proposal is a document of the branch; a confirmed fold is a memory entry that holds the boundary, how far memory was
+read, and whether it was a full fold. The visible records follow from these, so its size does not grow (003-077).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from minutebook.pipeline import ledger
+from minutebook.pipeline.branches import memory_stream
+from minutebook.pipeline.outcomes import Entry, append_memory, memory_entry
+from minutebook.records import FOLD, Branch
+from minutebook.store import codec
+from minutebook.store.kernel import Put, Store
+
+PRODUCER = "minutebook"
+COMPOSITIONS = "compositions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A composition that its host has not confirmed yet. opened_at: seconds of the store's clock.
+
+    length: of the branch's memory stream when it was read. settings: hash of those that shape the text.
+    """
+
+    composition: str
+    boundary: int
+    full_fold: bool
+    reference: int | None
+    length: int
+    settings: str
+    opened_at: float
+    open: bool = True
+    version: int = 0
+
+
+def read_proposal(store: Store, branch: Branch) -> Proposal | None:
+    """The branch's last proposal, open or not."""
+    document = store.get(COMPOSITIONS, branch.key)
+    if document is None:
+        return None
+    body = codec.from_json(document.body)
+    return Proposal(
+        composition=body["composition"],
+        boundary=body["boundary"],
+        full_fold=body["fullFold"],
+        reference=body["reference"],
+        length=body["length"],
+        settings=body["settings"],
+        opened_at=body["openedAt"],
+        open=body["open"],
+        version=document.version,
+    )
+
+
+def proposal_put(branch: Branch, proposal: Proposal, *, if_version: int) -> Put:
+    """The write of a proposal that fails when another came first."""
+    body = {
+        "v": codec.VERSION,
+        "composition": proposal.composition,
+        "boundary": proposal.boundary,
+        "fullFold": proposal.full_fold,
+        "reference": proposal.reference,
+        "length": proposal.length,
+        "settings": proposal.settings,
+        "openedAt": proposal.opened_at,
+        "open": proposal.open,
+    }
+    return Put(COMPOSITIONS, branch.key, codec.to_json(body), if_version=if_version)
+
+
+def confirm_fold(store: Store, branch: Branch, *, time: str = "", advance: Mapping[str, int] | None = None) -> bool:
+    """The host compacted: record the open proposal as the fold in force. False when there is none.
+
+    Either way the compaction clock starts again (advance).
+    """
+    proposal = read_proposal(store, branch)
+    if proposal is None or not proposal.open:
+        append_memory(store, branch, [], advance=advance)
+        return False
+    data = {
+        "fullFold": proposal.full_fold,
+        "reference": proposal.reference,
+        "length": proposal.length,
+        "composition": proposal.composition,
+        "producer": PRODUCER,
+    }
+    entry = memory_entry(Entry(kind=FOLD, covers=proposal.boundary, since=proposal.boundary, data=data, time=time))
+    append_memory(store, branch, [entry], advance=advance, puts=[_closed(branch, proposal)])
+    return True
+
+
+def abandon_fold(store: Store, branch: Branch) -> None:
+    """The host reports that the compaction failed: the next boundary may be composed at once."""
+    proposal = read_proposal(store, branch)
+    if proposal is not None and proposal.open:
+        store.put(_closed(branch, proposal))
+
+
+def memory_length(store: Store, branch: Branch) -> int:
+    """Length of the branch's own memory stream."""
+    return store.tip(memory_stream(branch.key)).length
+
+
+def compaction_marks(kept: int, at: int) -> dict[str, int]:
+    """The marks that restart the compaction clock. kept: first kept position. at: the path's length then."""
+    return {ledger.COMPACTED_FROM: kept, ledger.COMPACTED_AT: at}
+
+
+def _closed(branch: Branch, proposal: Proposal) -> Put:
+    closed = Proposal(
+        composition=proposal.composition,
+        boundary=proposal.boundary,
+        full_fold=proposal.full_fold,
+        reference=proposal.reference,
+        length=proposal.length,
+        settings=proposal.settings,
+        opened_at=proposal.opened_at,
+        open=False,
+    )
+    return proposal_put(branch, closed, if_version=proposal.version)

@@ -1,0 +1,79 @@
+"""Opening branches: a root, a sub-agent's own, or a fork that freezes what it inherits."""
+
+from minutebook.errors import StoreBusy
+from minutebook.pipeline import ledger
+from minutebook.pipeline.branches import Path, branch_put, find_branch, memory_stream
+from minutebook.pipeline.folding import fold
+from minutebook.pipeline.outcomes import sums
+from minutebook.pipeline.sessions import Session
+from minutebook.records import Branch
+from minutebook.store.kernel import Stale, Store
+
+
+def root_branch(session: Session) -> Branch:
+    """The first branch of a session; it is written with its first entry."""
+    return _branch(session, key=session.key, lineage=session.key, kind="main")
+
+
+def subagent_branch(session: Session) -> Branch:
+    """A sub-agent's branch, in the lineage of the session that started it."""
+    return _branch(session, key=session.key, lineage=f"{session.host}:{session.session}", kind="subagent")
+
+
+def fork_branch(store: Store, owner: Branch, *, fork: int, key: str, session: Session) -> Branch:
+    """Open a branch that shares the first `fork` entries with `owner`, in one transaction with what it inherits.
+
+    Opening it again returns it as it is. Its coverages are those of the inherited entries, and never move with the
+    parent's afterwards.
+    """
+    existing = find_branch(store, key)
+    if existing is not None:
+        return existing
+    branch = Branch(
+        key=key,
+        host=session.host,
+        session=session.session,
+        lineage=owner.lineage,
+        parent=owner.key,
+        fork=fork,
+        parent_memory=store.tip(memory_stream(owner.key)).length,
+        base_tokens=Path(store, owner).tokens_before(fork),
+        zone=session.zone,
+        project=session.project,
+        kind="fork",
+        created=session.last_time,
+    )
+    marks = _inherited_marks(store, owner, branch)
+    result = store.append(memory_stream(key), [], advance=marks, puts=[branch_put(branch)])
+    if not isinstance(result, Stale):
+        return branch
+    other = find_branch(store, key)
+    if other is None:
+        raise StoreBusy(f"branch {key} could not be opened; try again")
+    return other
+
+
+def _inherited_marks(store: Store, owner: Branch, branch: Branch) -> dict[str, int]:
+    marks = sums(fold(ledger.read_memory(store, branch)))
+    parent = store.tip(memory_stream(owner.key)).marks
+    for name in (ledger.COMPACTED_FROM, ledger.COMPACTED_AT):
+        if 0 < parent.get(name, 0) <= branch.fork:
+            marks[name] = parent[name]
+    recorded = marks[ledger.REFLECTIONS_RECORDED]
+    for name in (ledger.DROPPER, ledger.DIGESTER):
+        marks[name] = min(parent.get(name, 0), recorded)
+    marks[ledger.DIGEST_BUDGET] = parent.get(ledger.DIGEST_BUDGET, 0)
+    return marks
+
+
+def _branch(session: Session, *, key: str, lineage: str, kind: str) -> Branch:
+    return Branch(
+        key=key,
+        host=session.host,
+        session=session.session,
+        lineage=lineage,
+        zone=session.zone,
+        project=session.project,
+        kind=kind,
+        created=session.started,
+    )
