@@ -1,0 +1,53 @@
+"""The SQLite store under concurrent threads and processes."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from behind_sqlite import BehindSqlite
+from contract_races import RaceContract, in_threads, start_writer
+from contract_values import items
+
+from minutebook.store.kernel import Store
+from minutebook.store.sqlite import SqliteStore
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "store.db"
+
+
+class TestSqliteRaces(RaceContract):
+    @pytest.fixture
+    def store(self, path: Path) -> Iterator[Store]:
+        opened = SqliteStore(path, busy_seconds=30, create=True)
+        yield opened
+        opened.close()
+        assert BehindSqlite(path).checked() == "ok"
+
+    @pytest.fixture
+    def open_again(self, path: Path) -> Callable[[], Store]:
+        return lambda: SqliteStore(path, busy_seconds=30, create=False)
+
+
+def test_processes_that_create_the_file_at_once(path: Path) -> None:
+    writers = [start_writer(str(path), "s", f"w{n}", first=0, appends=3, batch=2) for n in range(4)]
+    for writer in writers:
+        writer.communicate(timeout=60)
+    assert [writer.returncode for writer in writers] == [0] * 4
+    assert len(BehindSqlite(path).items("s")) == 24
+    assert BehindSqlite(path).checked() == "ok"
+
+
+def test_threads_that_create_the_file_at_once(path: Path) -> None:
+    for attempt in range(10):
+        file = path.with_name(f"{attempt}.db")
+
+        def work(number: int, file: Path = file) -> None:
+            store = SqliteStore(file, busy_seconds=30, create=True)
+            store.append("s", items(str(number)))
+            store.close()
+
+        in_threads(6, work)
+        assert len(BehindSqlite(file).items("s")) == 6
+        assert BehindSqlite(file).value("PRAGMA journal_mode") == "wal"
