@@ -67,12 +67,14 @@ class Tombstone:
 
     waits_from: coverage of a drop that waits for a full fold, None when there is none.
     immediate_from, immediate_covers: span of one that does not wait (a person's, or a correction's).
+    by: whose the first one was: dropper, superseded, user.
     """
 
     waits_from: int | None = None
     immediate_from: int | None = None
     immediate_covers: int | None = None
     order: int = 0
+    by: str = ""
 
     def at_once(self, boundary: int) -> bool:
         """Whether it holds before this boundary without waiting."""
@@ -217,13 +219,15 @@ def _retirements(memory: Memory, entry: MemoryEntry) -> int:
 
 def _bury(tombs: dict[str, Tombstone], entry: MemoryEntry, name: str, *, waits: bool, order: int) -> int:
     ids, malformed = ids_of(entry.data, name)
+    by = str(entry.data.get("by", "dropper"))
     for key in ids:
-        old = tombs.get(key, Tombstone(order=order))
+        old = tombs.get(key, Tombstone(order=order, by=by))
         tombs[key] = Tombstone(
             waits_from=_least(old.waits_from, entry.covers) if waits else old.waits_from,
             immediate_from=old.immediate_from if waits else _least(old.immediate_from, entry.since),
             immediate_covers=old.immediate_covers if waits else _least(old.immediate_covers, entry.covers),
             order=old.order,
+            by=old.by,
         )
     return malformed
 

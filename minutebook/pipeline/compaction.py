@@ -1,0 +1,203 @@
+"""compose_memory: what an agent gets back when its context is compacted. No model, no queue, no waiting.
+
+It reads the ledger as it stands. The one thing it writes is the proposal of a fold, which the host's own compaction
+record confirms later.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from minutebook.errors import CompactionOpen, StoreBusy
+from minutebook.pipeline import ledger
+from minutebook.pipeline.branches import Path
+from minutebook.pipeline.excerpts import extract_lines
+from minutebook.pipeline.folding import Memory, fold
+from minutebook.pipeline.folds import PRODUCER, Proposal, memory_length, proposal_put, read_proposal
+from minutebook.pipeline.projection import Projection, compaction_projection, digest_budget
+from minutebook.pipeline.rendering import parts_of, render
+from minutebook.records import Branch, MemoryEntry, content_id
+from minutebook.settings import Settings
+from minutebook.store import codec
+from minutebook.store.kernel import Stale, Store
+from minutebook.tokens import estimate_tokens
+
+EXTRACT_ENTRIES = 400
+"""Entries before the cut that the extract looks at; earlier ones are counted."""
+COMPOSE_TRIES = 20
+SHAPING_SETTINGS = (
+    "compaction_max_tokens",
+    "extract_max_tokens",
+    "observations_pool_max_tokens",
+    "reflection_context_max_tokens",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composition:
+    """What a compaction puts in place of the old turns.
+
+    id: hash of branch, boundary and shaping settings. first_kept, tokens_before: exactly as the host gave them.
+    left_out: records that did not fit. extracted: entries not yet observed that the text shows or counts.
+    """
+
+    id: str
+    text: str
+    boundary: int
+    full_fold: bool
+    left_out: int
+    extracted: int
+    projection: Projection
+    first_kept: str = ""
+    tokens_before: int | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Estimated tokens of the whole text."""
+        return estimate_tokens(self.text)
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        """What a host stores beside its own compaction record, by which our fold is recognised when read back."""
+        return {
+            "type": "om.folded",
+            "version": 1,
+            "fullFold": self.full_fold,
+            "producer": PRODUCER,
+            "composition": self.id,
+        }
+
+    def parts(self) -> list[str]:
+        """The text in parts that a host's hook can print whole."""
+        return parts_of(self.text)
+
+
+def boundary_of(store: Store, branch: Branch, first_kept: str = "") -> int:
+    """Position of the first kept entry; the tip + 1 where the host names none or one that is not known (003-076)."""
+    path = Path(store, branch)
+    placed = path.find([first_kept]).get(first_kept) if first_kept else None
+    return placed.position if placed is not None else path.length()
+
+
+def compose_memory(
+    store: Store,
+    branch: Branch,
+    boundary: int,
+    settings: Settings,
+    *,
+    first_kept: str = "",
+    tokens_before: int | None = None,
+) -> Composition | None:
+    """The memory before a boundary, as text within compaction_max_tokens; None when there is no memory (003-066).
+
+    Proposes the fold. Asking again for the same boundary while it is open returns the same bytes; another boundary
+    raises CompactionOpen (003-079). Same ledger, boundary and settings: same bytes (003-080).
+    """
+    for _ in range(COMPOSE_TRIES):
+        held = read_proposal(store, branch)
+        if held is not None and _is_open(store, held, settings):
+            if held.boundary != boundary:
+                raise CompactionOpen(f"{branch.key}: a compaction at entry {held.boundary} is still open")
+            if held.settings == shaping_hash(settings):
+                return _compose(store, branch, boundary, settings, held.length, first_kept, tokens_before)
+        length = memory_length(store, branch)
+        composed = _compose(store, branch, boundary, settings, length, first_kept, tokens_before)
+        if composed is None or _propose(store, branch, composed, length, settings, held):
+            return composed
+    raise StoreBusy(f"{branch.key}: {COMPOSE_TRIES} other compactions came first; try again")
+
+
+def look_at_memory(store: Store, branch: Branch, boundary: int, settings: Settings) -> Composition | None:
+    """What compose_memory would return, recording nothing: `om compact`."""
+    return _compose(store, branch, boundary, settings, memory_length(store, branch), "", None)
+
+
+def shaping_hash(settings: Settings) -> str:
+    """A hash of the settings on which the bytes of a composition depend."""
+    return content_id(codec.to_json({name: getattr(settings, name) for name in SHAPING_SETTINGS}))
+
+
+def read_until(store: Store, branch: Branch, length: int) -> list[MemoryEntry]:
+    """The branch's memory entries as they stood when its own stream had that length."""
+    return [e for e in ledger.read_memory(store, branch) if e.branch != branch.key or e.index < length]
+
+
+def _compose(
+    store: Store,
+    branch: Branch,
+    boundary: int,
+    settings: Settings,
+    length: int,
+    first_kept: str,
+    tokens_before: int | None,
+) -> Composition | None:
+    memory = fold(read_until(store, branch, length))
+    projection = compaction_projection(
+        memory,
+        boundary,
+        pool_max_tokens=settings.observations_pool_max_tokens,
+        digest_tokens=digest_budget(settings.reflection_context_max_tokens).digest,
+    )
+    if projection.empty():
+        return None
+    extract = _extract(Path(store, branch), projection.observed, boundary, settings.extract_max_tokens)
+    return _composition(branch, memory, projection, extract, settings, first_kept, tokens_before)
+
+
+def _composition(
+    branch: Branch,
+    memory: Memory,
+    projection: Projection,
+    extract: list[str],
+    settings: Settings,
+    first_kept: str,
+    tokens_before: int | None,
+) -> Composition:
+    rendered = render(
+        projection,
+        max_tokens=settings.compaction_max_tokens,
+        reflections_tokens=settings.reflection_context_max_tokens,
+        tiers=memory.tiers(),
+        extract=extract,
+    )
+    return Composition(
+        id=content_id(branch.key, str(projection.boundary), shaping_hash(settings)),
+        text=rendered.text,
+        boundary=projection.boundary,
+        full_fold=projection.full_fold,
+        left_out=rendered.left_out,
+        extracted=max(0, projection.boundary - projection.observed),
+        projection=projection,
+        first_kept=first_kept,
+        tokens_before=tokens_before,
+    )
+
+
+def _extract(path: Path, observed: int, boundary: int, max_tokens: int) -> list[str]:
+    """Lines of the entries between the last visible batch and the cut, and how many of them are not shown."""
+    if observed >= boundary:
+        return []
+    entries = path.read(max(observed, boundary - EXTRACT_ENTRIES), boundary)
+    lines = extract_lines(entries, max_tokens)
+    rest = boundary - observed - len(lines)
+    return [f"({rest:,} earlier entries are not shown.)", *lines] if rest else lines
+
+
+def _is_open(store: Store, proposal: Proposal, settings: Settings) -> bool:
+    return proposal.open and store.now() - proposal.opened_at < settings.lease_seconds
+
+
+def _propose(
+    store: Store, branch: Branch, composed: Composition, length: int, settings: Settings, held: Proposal | None
+) -> bool:
+    proposal = Proposal(
+        composition=composed.id,
+        boundary=composed.boundary,
+        full_fold=composed.full_fold,
+        reference=composed.projection.reference,
+        length=length,
+        settings=shaping_hash(settings),
+        opened_at=store.now(),
+    )
+    put = proposal_put(branch, proposal, if_version=held.version if held else 0)
+    return not isinstance(store.put(put), Stale)
