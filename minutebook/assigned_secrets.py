@@ -17,8 +17,13 @@ FOLLOW = re.compile(
     r"(?:(?P<sep>\s{0,16}+(?::=|=>|[!=]?={1,2}|:)[ \t]{0,16}+)|(?P<flag>,?[ \t]{1,4}+))"
 )
 OPENING = re.compile(r"[rbuRBU]{0,2}(\\{0,7}[\"'`])")
-BARE = re.compile(r"[^\s\"'`,;&|<>()\[\]{}\\]{1,512}+")
+BARE = re.compile(r"[^\s\"'`,;&|<>()\[\]{}\\=]{1,512}+={0,2}")
 BARE_IN_SHELL = re.compile(r"[^\s\"'`\\]{1,512}+")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
 
 SECRET_ENDINGS = (
     "password",
@@ -37,30 +42,30 @@ SECRET_ENDINGS = (
     "authkey",
     "accountkey",
 )
-KEY_OWNERS = frozenset(
+KEY_OWNERS = _words(
     "api access secret private auth encryption encrypt signing account master service deploy storage admin shared "
-    "subscription webhook jwt session hmac cipher root license functions host".split()
+    "subscription webhook jwt session hmac cipher root license functions host"
 )
-HARMLESS_BEFORE = frozenset(
+HARMLESS_BEFORE = _words(
     "max min num n total input output prompt completion page next continuation cursor bos eos pad unk mask sep cls "
     "special stop per design lex color theme no not is has forgot show toggle invalid missing expected unexpected "
-    "cancellation syntax first last current prev previous".split()
+    "cancellation syntax first last current prev previous"
 )
-HARMLESS_AFTER = frozenset(
+HARMLESS_AFTER = _words(
     "count counts limit limits type types id ids name names url uri path file dir folder expiry expires expiration "
     "length len size usage field fields header prefix suffix pattern regex env var index budget ttl policy version "
     "label input error errors message endpoint kind class required enabled valid status estimate per seconds ms max "
     "min total rate price cost window position pos start end offset map list set hint placeholder text title "
     "description column arn ref provider store manager service handler client func fn callback changed updated at "
-    "rotation format scheme scope scopes source strategy tokenizer stream".split()
+    "rotation format scheme scope scopes source strategy tokenizer stream"
 )
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-KEY_PHRASE = re.compile(r"(?:api|access|secret|private|encryption|signing|account|master)[ ]\Z")
+KEY_PHRASE = re.compile(r"(?:(?:aws )?secret )?(?:api|access|secret|private|encryption|signing|account|master) \Z")
 
 NOT_A_VALUE = re.compile(
     r"""(?: [$%]\(?\{{0,2}[A-Za-z_@] | \$\( | [<{\[*.…] | %[({] | \#\{
       | (?:process|os|sys|import\.meta|self|this|config|settings|args|options|env|ctx|req|request|props|state)[.?\[]
-      | https?:// | \.{0,2}/[\w.-]+(?:/|\Z) | ~/ | \d{4}-\d\d-\d\d | --? )""",
+      | \#[0-9a-fA-F]{3,8}\Z | \( | \^ | https?:// | \.{0,2}/[\w.-]+(?:/|\Z) | ~/ | \d{4}-\d\d-\d\d | --? )""",
     re.VERBOSE | re.ASCII,
 )
 PLACEHOLDER_WORDS = re.compile(
@@ -68,10 +73,10 @@ PLACEHOLDER_WORDS = re.compile(
     r"|\bmy[_-]?(?:token|secret|password|key)\b|x{4}|\*{3}|\.{3}|…",
     re.IGNORECASE,
 )
-WORDS = frozenset(
+WORDS = _words(
     "string number boolean bytes object unknown optional required secret secrets password passwd passphrase token "
     "tokens bearer credential credentials hidden masked missing invalid disabled enabled default private public "
-    "sensitive secretstr nothing varchar integer nullable identifier keyword forgot update confirm and/or".split()
+    "sensitive secretstr nothing varchar integer nullable identifier keyword forgot update confirm and/or"
 )
 CODE_WORDS = ("token", "key", "secret", "pass", "pwd", "cred")
 DOTTED = re.compile(r"[A-Za-z_]\w{0,64}+(?:(?:\.|->|::|\?\.)[A-Za-z_]\w{0,64}+){1,8}+\Z", re.ASCII)
@@ -87,8 +92,8 @@ def assigned_secret(text: str, lowered: str, at: int) -> tuple[tuple[str, int, i
         return None, at
     start = _name_start(lowered, at)
     is_flag = lowered.startswith("--", start)
-    name = text[start : follow.start("close")]
-    if (follow["flag"] and not is_flag) or not is_secret_name(name, lowered[max(0, start - 12) : start]):
+    name = _phrase_before(lowered, start) + text[start : follow.start("close")]
+    if (follow["flag"] and not is_flag) or not is_secret_name(name):
         return None, at
     span, accepted = _value(text, follow, name, is_flag)
     if not accepted:
@@ -103,28 +108,32 @@ def _name_start(lowered: str, at: int) -> int:
     return start + 1 if escaped else start
 
 
+def _phrase_before(lowered: str, start: int) -> str:
+    """The rest of a name with spaces, as in `AWS Secret Access Key`."""
+    phrase = KEY_PHRASE.search(lowered, max(0, start - 24), start)
+    return phrase[0].replace(" ", "_") if phrase else ""
+
+
 def _kind(name: str) -> str:
     folded = re.sub(r"[^a-z]", "", name.lower())
-    if "aws" in folded and "secret" in folded or "secretaccesskey" in folded:
+    if "secretaccesskey" in folded or ("aws" in folded and "secret" in folded):
         return "aws-secret-key"
     return "password" if "pass" in folded or "pwd" in folded else "token"
 
 
-def is_secret_name(name: str, before: str = "") -> bool:
-    """Whether a name (snake, kebab, camel or upper case) is that of a secret; before: the text ahead of it."""
+def is_secret_name(name: str) -> bool:
+    """Whether a name (snake, kebab, camel or upper case) is that of a secret."""
     words = [word for word in re.split(r"[_.-]+", CAMEL.sub("_", name).lower()) if word]
     for i, word in enumerate(words):
-        if _is_secret_word(word, words[:i], before):
+        if _is_secret_word(word, words[:i]):
             return not (HARMLESS_BEFORE.intersection(words[:i]) or HARMLESS_AFTER.intersection(words[i + 1 :]))
     return False
 
 
-def _is_secret_word(word: str, earlier: list[str], before: str) -> bool:
-    if word.endswith(SECRET_ENDINGS):
-        return True
+def _is_secret_word(word: str, earlier: list[str]) -> bool:
     if word == "key":
-        return bool(KEY_OWNERS.intersection(earlier[-1:]) or (not earlier and KEY_PHRASE.search(before)))
-    return word in ("pass", "pgpass") and bool(earlier or word == "pgpass")
+        return bool(KEY_OWNERS.intersection(earlier[-1:]))
+    return word.endswith(SECRET_ENDINGS) or word == "pgpass" or (word == "pass" and bool(earlier))
 
 
 def _value(text: str, follow: re.Match[str], name: str, is_flag: bool) -> tuple[tuple[int, int], bool]:
@@ -141,16 +150,23 @@ def _value(text: str, follow: re.Match[str], name: str, is_flag: bool) -> tuple[
     bare = (BARE_IN_SHELL if shell or is_flag else BARE).match(text, start)
     if bare is None:
         return (start, start), False
-    value = bare[0].rstrip(";,)&|") if shell or is_flag else bare[0]
-    if shell or (is_flag and separator):
+    value = bare[0].rstrip((";,&|" if "(" in bare[0] else ";,&|)") if shell or is_flag else ":.")
+    if shell or (is_flag and separator) or _is_compose_password(separator, name, text, start + len(value)):
         accepted = is_shell_secret(value, name)
     else:
         accepted = is_bare_secret(value, text[bare.end() : bare.end() + 1])
     return (start, start + len(value)), accepted
 
 
+def _is_compose_password(separator: str | None, name: str, text: str, end: int) -> bool:
+    """POSTGRES_PASSWORD: word, to the end of its line: the environment of a container in YAML."""
+    if separator is None or separator.strip() != ":" or name.upper() != name or "_" not in name:
+        return False
+    return _kind(name) == "password" and text[end : end + 1] in ("", "\n", "\r", "\\")
+
+
 def _closing(text: str, start: int, quote: str) -> int:
-    """Where a quoted value ends, -1 if it does not on this line; a quote with more backslashes than `quote` is inside."""
+    """Where a quoted value ends, -1 if not on this line; a quote with more backslashes than `quote` is inside."""
     at = text.find(quote, start, start + LONGEST_VALUE)
     while at >= 0 and text[at - 1] == "\\" and at > start:
         at = text.find(quote, at + len(quote), start + LONGEST_VALUE)
@@ -170,12 +186,12 @@ def looks_random(value: str) -> bool:
 def _is_possible(value: str, name: str) -> bool:
     return (
         len(value) >= SHORTEST_VALUE
-        and not any(map(str.isspace, value))
+        and not NOT_A_VALUE.match(value)
+        and len(set(value[:64])) > 2
+        and not PLACEHOLDER_WORDS.search(value, 0, 128)
+        and len(value.split(None, 1)) == 1
         and value.lower() not in WORDS
         and value.lower() != name.lower()
-        and len(set(value)) > 2
-        and not NOT_A_VALUE.match(value)
-        and not PLACEHOLDER_WORDS.search(value)
     )
 
 

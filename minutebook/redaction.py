@@ -17,7 +17,9 @@ Hit = tuple[str, int, int]
 """Type, start, end of one secret."""
 
 SHORTEST_TEXT = 10
-"""Below this, a text cannot hold a name with a value, nor any token."""
+"""Below this, a text cannot hold a name with a value, nor a URL with a password."""
+SHORTEST_TOKEN = 15
+"""Below this, a text cannot hold a token that is told by its own looks."""
 MOST_PASSES = 8
 """Replacing a secret can uncover another; each pass shortens what is left, and real texts need one."""
 BROAD_TYPES = frozenset({"password", "token", "basic-auth"})
@@ -91,17 +93,34 @@ def _between_placeholders(text: str) -> Iterator[tuple[int, int]]:
 
 def _scanned(text: str) -> list[Hit]:
     hits: list[Hit] = []
-    for needle, look in TOKENS:
+    if len(text) >= SHORTEST_TOKEN:
+        for sign, gate, looks in GATES:
+            if sign in text and (first := gate.search(text)):
+                hits += _gate_hits(text, first, looks)
+    for needle, look in LITERALS:
         if needle in text:
-            hits += _hits(text, text, needle, look)
-    lowered = _lowered(text)
-    for needle, look_at_name in NAMES:
-        if needle in lowered:
-            hits += _hits(text, lowered, needle, look_at_name)
+            hits += _needle_hits(text, text, needle, look)
+    if ":" in text or "=" in text or " " in text:
+        lowered = _lowered(text)
+        for needle, look in NAMES:
+            if needle in lowered:
+                hits += _needle_hits(text, lowered, needle, look)
     return hits
 
 
-def _hits(text: str, searched: str, needle: str, look: "Look") -> Iterator[Hit]:
+def _gate_hits(text: str, match: re.Match[str] | None, looks: tuple[tuple[str, "Look"], ...]) -> Iterator[Hit]:
+    while match:
+        resume = at = match.end()
+        for prefix, look in looks:
+            if text.startswith(prefix, at - len(prefix)):
+                hit, end = look(text, text, at - len(prefix))
+                resume = max(resume, end)
+                if hit:
+                    yield hit
+        match = match.re.search(text, resume)
+
+
+def _needle_hits(text: str, searched: str, needle: str, look: "Look") -> Iterator[Hit]:
     at = searched.find(needle)
     while at >= 0:
         hit, resume = look(text, searched, at)
@@ -117,6 +136,8 @@ def _lowered(text: str) -> str:
 
 def _settled(hits: list[Hit]) -> list[Hit]:
     """In order, overlaps made one."""
+    if not hits:
+        return hits
     settled: list[Hit] = []
     for hit in sorted(hits, key=lambda hit: (hit[1], -hit[2])):
         if settled and hit[1] < settled[-1][2]:
@@ -139,15 +160,15 @@ Look = Callable[[str, str, int], tuple[Hit | None, int]]
 """Looks at one place of (text, lowered text): the hit, if any, and where the search goes on."""
 
 
-def _token(kind: str, pattern: str, before: int = 0, group: int | str = 0) -> Look:
-    """Looks for a token by an anchored pattern that begins `before` characters ahead of its needle."""
+def _token(kind: str, pattern: str) -> Look:
+    """Looks for a token by an anchored pattern."""
     matches = re.compile(pattern, re.ASCII).match
 
     def look(text: str, _lowered: str, at: int) -> tuple[Hit | None, int]:
-        match = matches(text, at - before) if at >= before else None
-        if match is None or not token_like(match[group]):
+        match = matches(text, at)
+        if match is None or not token_like(match[0]):
             return None, at
-        return (kind, *match.span(group)), match.end()
+        return (kind, *match.span()), match.end()
 
     return look
 
@@ -191,14 +212,18 @@ def _aws_pair(text: str, _lowered: str, at: int) -> tuple[Hit | None, int]:
 
 
 URL_PASSWORD = re.compile(r"://[^\s/:@\"'<>\\]{0,128}+:([^\s/?#()\"'`<>\\]{1,256})@")
-SLACK_WEBHOOK = re.compile(r"://hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([\w/+-]{20,200}+)", re.ASCII)
+SLACK_WEBHOOK = re.compile(
+    r"://hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([\w/+-]{20,200}+)", re.ASCII
+)
+TELEGRAM_BOT = re.compile(r"://api\.telegram\.org/(?:file/)?bot(\d{6,12}:[\w-]{30,64}+)", re.ASCII)
 PASSWORD_WORDS = frozenset({"password", "passwd", "pass", "pwd", "pw", "secret", "token", "changeme", "redacted"})
 
 
 def _url(text: str, _lowered: str, at: int) -> tuple[Hit | None, int]:
-    webhook = SLACK_WEBHOOK.match(text, at)
-    if webhook:
-        return (("slack-webhook", *webhook.span(1)) if token_like(webhook[1]) else None), webhook.end()
+    for kind, pattern in (("slack-webhook", SLACK_WEBHOOK), ("telegram-token", TELEGRAM_BOT)):
+        secret_path = pattern.match(text, at)
+        if secret_path:
+            return ((kind, *secret_path.span(1)) if token_like(secret_path[1]) else None), secret_path.end()
     match = URL_PASSWORD.match(text, at)
     if match is None or match[1].lower().strip("_-*.x") in PASSWORD_WORDS | {""} or match[1][0] in "$%{[":
         return None, at
@@ -235,7 +260,7 @@ def _key(text: str, lowered: str, at: int) -> tuple[Hit | None, int]:
 BEARER = re.compile(r"bearer[ \t]{1,4}([\w.~+/=-]{16,8192}+)", re.ASCII)
 AUTHORIZATION = re.compile(
     r"authorization(?:\\{0,7}[\"'`])?\s{0,4}[:=,]\s{0,4}(?:\\{0,7}[\"'`])?"
-    r"(?:(basic|bearer|token|digest|[a-z][a-z0-9-]{1,24})[ \t]{1,4}+)?([\w.~+/=:-]{6,8192}+)",
+    r"(?:(basic|bearer|token|digest|[a-z][a-z0-9-]{1,24})[ \t]{1,4}+)?([\w.~+/-]{6,8192}+={0,2})",
     re.ASCII,
 )
 
@@ -268,30 +293,60 @@ def _curl(text: str, _lowered: str, at: int) -> tuple[Hit | None, int]:
     return ("password", *match.span(1)), match.end()
 
 
-TOKENS: tuple[tuple[str, Look], ...] = (
-    ("AKIA", _token("aws-access-key", r"AKIA[0-9A-Z]{16}")),
-    ("ASIA", _token("aws-access-key", r"ASIA[0-9A-Z]{16}")),
-    ("AKIA", _aws_pair),
-    ("ASIA", _aws_pair),
-    *((f"gh{c}_", _token("github-token", rf"gh{c}_[A-Za-z0-9]{{36,255}}+")) for c in "pousr"),
-    ("github_pat_", _token("github-token", r"github_pat_\w{22,255}+")),
-    ("glpat-", _token("gitlab-token", r"glpat-[\w.-]{20,300}+")),
-    ("sk-", _sk),
-    ("_live_", _token("stripe-key", r"[sr]k_live_[A-Za-z0-9]{10,255}+", before=2)),
-    ("whsec_", _token("stripe-key", r"whsec_[A-Za-z0-9+/=]{20,255}+")),
-    ("xox", _token("slack-token", r"xox[a-z]-[A-Za-z0-9-]{10,400}+")),
-    ("AIza", _token("google-key", r"AIza[\w-]{35}")),
-    ("ya29.", _token("google-token", r"ya29\.[\w.-]{20,2048}+")),
-    ("eyJ", _jwt),
-    ("npm_", _token("npm-token", r"npm_[A-Za-z0-9]{36,255}+")),
-    ("pypi-", _token("pypi-token", r"pypi-[\w-]{50,1024}+")),
-    ("hf_", _token("huggingface-token", r"hf_[A-Za-z0-9]{30,255}+")),
-    ("SG.", _token("sendgrid-key", r"SG\.[\w-]{16,64}+\.[\w-]{16,128}+")),
-    (":AA", _token("telegram-token", r"(?<!\d)\d{8}(\d{0,2}):AA[\w-]{32,34}+", before=8)),
-    ("://", _url),
-    ("curl", _curl),
+Gate = tuple[str, re.Pattern[str], tuple[tuple[str, Look], ...]]
+"""A character that is always there; a pattern that stops where a prefix ends; the prefixes with their looks."""
+
+GATES: tuple[Gate, ...] = (
+    (
+        "_",
+        re.compile(
+            r"_(?=[A-Za-z0-9+/]{20})"
+            r"(?:(?<=gh[pousr]_)|(?<=npm_)|(?<=hf_)|(?<=k_live_)|(?<=github_pat_)|(?<=whsec_))"
+        ),
+        (
+            *((f"gh{c}_", _token("github-token", rf"gh{c}_[A-Za-z0-9]{{36,255}}+")) for c in "pousr"),
+            ("github_pat_", _token("github-token", r"github_pat_\w{22,255}+")),
+            ("npm_", _token("npm-token", r"npm_[A-Za-z0-9]{36,255}+")),
+            ("hf_", _token("huggingface-token", r"hf_[A-Za-z0-9]{30,255}+")),
+            ("sk_live_", _token("stripe-key", r"sk_live_[A-Za-z0-9]{20,255}+")),
+            ("rk_live_", _token("stripe-key", r"rk_live_[A-Za-z0-9]{20,255}+")),
+            ("whsec_", _token("stripe-key", r"whsec_[A-Za-z0-9+/=]{20,255}+")),
+        ),
+    ),
+    (
+        "-",
+        re.compile(r"-(?=[\w-]{10})(?:(?<=sk-)|(?<=glpat-)|(?<=xox[a-z]-)|(?<=pypi-))", re.ASCII),
+        (
+            ("sk-", _sk),
+            ("glpat-", _token("gitlab-token", r"glpat-[\w.-]{20,300}+")),
+            *((f"xox{c}-", _token("slack-token", r"xox[a-z]-[A-Za-z0-9-]{10,400}+")) for c in "abcdeoprs"),
+            ("pypi-", _token("pypi-token", r"pypi-[\w-]{50,1024}+")),
+        ),
+    ),
+    (
+        ".",
+        re.compile(r"\.(?=[\w-]{16})(?:(?<=ya29\.)|(?<=SG\.))", re.ASCII),
+        (
+            ("ya29.", _token("google-token", r"ya29\.[\w.-]{20,2048}+")),
+            ("SG.", _token("sendgrid-key", r"SG\.[\w-]{16,64}+\.[\w-]{16,128}+")),
+        ),
+    ),
+    (
+        "A",
+        re.compile(r"A(?:[KS]IA|Iza)"),
+        (
+            ("AKIA", _token("aws-access-key", r"AKIA[0-9A-Z]{16}")),
+            ("ASIA", _token("aws-access-key", r"ASIA[0-9A-Z]{16}")),
+            ("AKIA", _aws_pair),
+            ("ASIA", _aws_pair),
+            ("AIza", _token("google-key", r"AIza[\w-]{35}")),
+        ),
+    ),
 )
-"""What is told by its own looks: a literal that is always in it, and the closer look."""
+"""What is told by its own looks and begins with a literal."""
+
+LITERALS: tuple[tuple[str, Look], ...] = (("eyJ", _jwt), ("://", _url), ("curl", _curl))
+"""What is told by the form around a literal."""
 
 NAMES: tuple[tuple[str, Look], ...] = (
     ("key", _key),
