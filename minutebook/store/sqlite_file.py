@@ -16,21 +16,23 @@ from typing import Any
 from minutebook.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreTooNew
 
 APPLICATION_ID = 1298287409
+MAGIC = b"SQLite format 3\0"
 Connection = sqlite3.Connection
 Parameters = Sequence[Any] | Mapping[str, Any]
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def _advice(error: sqlite3.Error) -> tuple[type[StoreError], str]:
-    """The error class and the advice for what SQLite said, by its primary result code."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    """The error class and the advice for what SQLite said, by its result code (the low byte is the primary code)."""
+    extended = getattr(error, "sqlite_errorcode", 0)
+    code = extended & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StoreBusy, "another process holds the file; try again, or see which program has it open"
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
         return StoreReadOnly, "make the file and its folder writable for this user"
     if code == sqlite3.SQLITE_CANTOPEN:
         return StoreReadOnly, "check that its folder exists and that this user may write there"
-    if code == sqlite3.SQLITE_FULL:
+    if code == sqlite3.SQLITE_FULL or extended == sqlite3.SQLITE_IOERR_SHMSIZE:
         return StoreFull, "free some disk space and try again"
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT):
         return StoreCorrupt, "no readable Minutebook store; move it away or restore it from a backup"
@@ -40,7 +42,7 @@ def _advice(error: sqlite3.Error) -> tuple[type[StoreError], str]:
 
 
 @contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def translated(path: Path) -> Iterator[None]:
     """The one place where SQLite's and the file system's errors become ours."""
     try:
         yield
@@ -152,10 +154,10 @@ class Database:
         self._open: dict[threading.Thread, Connection] = {}
         self._closed = False
         self._synchronous = "FULL"
-        with _translated(self.path):
+        with translated(self.path):
             self._prepare_file(create)
         try:
-            with _translated(self.path):
+            with translated(self.path):
                 connection = self._connection()
                 _check_ours(connection, self.path)
                 if _set_journal(connection, busy_seconds):
@@ -176,6 +178,11 @@ class Database:
                 raise StoreError(f"{self.path}: no store there: check the path, or run a command that creates it")
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            return
+        with self.path.open("rb") as file:
+            # SQLite itself would take a file of a few bytes for an empty database, and overwrite it.
+            if file.read(len(MAGIC)) not in (b"", MAGIC):
+                raise StoreCorrupt(f"{self.path}: not a Minutebook store: choose another path")
 
     def _connection(self) -> Connection:
         """This thread's connection."""
@@ -199,14 +206,14 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """One write transaction on this thread's connection."""
-        with _translated(self.path):
+        with translated(self.path):
             connection = self._connection()
             with _transaction(connection):
                 yield connection
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[Any]:
         """All rows of one reading statement, as of one moment."""
-        with _translated(self.path):
+        with translated(self.path):
             return self._connection().execute(sql, parameters).fetchall()
 
     @property
@@ -220,7 +227,7 @@ class Database:
 
     def close(self) -> None:
         """Close the connections of all threads."""
-        with self._lock, _translated(self.path):
+        with self._lock, translated(self.path):
             self._closed = True
             while self._open:
                 self._open.popitem()[1].close()

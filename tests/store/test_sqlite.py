@@ -1,10 +1,12 @@
 """The SQLite store keeps the promises, and what is special to it."""
 
 import os
+import sqlite3
 import stat
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from behind_sqlite import BehindSqlite
@@ -52,7 +54,7 @@ def behind(path: Path) -> BehindSqlite:
     return BehindSqlite(path)
 
 
-class TestSqlite(StoreContract):
+class SqliteContract(StoreContract):
     @pytest.fixture
     def another(self, store: SqliteStore, path: Path, clock: Clock) -> Iterator[Store]:
         opened = SqliteStore(path, busy_seconds=5, create=False, clock=clock)
@@ -62,6 +64,28 @@ class TestSqlite(StoreContract):
     @pytest.fixture
     def pass_seconds(self, clock: Clock) -> Callable[[float], None]:
         return clock.pass_seconds
+
+
+class TestSqlite(SqliteContract):
+    pass
+
+
+class TestRollbackJournal(SqliteContract):
+    """Where WAL cannot be had: SQLite's unix-dotfile layer has no shared memory."""
+
+    @pytest.fixture(autouse=True)
+    def without_wal(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        connect = sqlite3.connect
+
+        def connect_without_shared_memory(path: Path, **arguments: Any) -> sqlite3.Connection:
+            opened: sqlite3.Connection = connect(f"{path.as_uri()}?vfs=unix-dotfile", uri=True, **arguments)
+            return opened
+
+        monkeypatch.setattr("minutebook.store.sqlite_file.sqlite3.connect", connect_without_shared_memory)
+
+    def test_the_journal_is_deleted_and_synced_in_full(self, store: SqliteStore) -> None:
+        assert store.rows("PRAGMA journal_mode") == [("delete",)]
+        assert store.rows("PRAGMA synchronous") == [(2,)]
 
 
 def mode(path: Path) -> int:

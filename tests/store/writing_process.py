@@ -35,4 +35,6 @@ def main(url: str, stream: str, name: str, first: int, appends: int, batch: int)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4], *map(int, sys.argv[4:7]))
+    url, stream, name, *numbers = sys.argv[1:]
+    first, appends, batch = map(int, numbers)
+    main(url, stream, name, first, appends, batch)
