@@ -5,11 +5,19 @@ from types import ModuleType
 from typing import Any
 
 from minutebook.errors import BadTranscript
+from minutebook.hosts import neutral
 from minutebook.hosts.claude_code import reader as claude_code
+from minutebook.hosts.codex import reader as codex
 from minutebook.hosts.lines import Lines
+from minutebook.hosts.pi import reader as pi
 from minutebook.hosts.walking import open_transcript
 
-READERS: dict[str, ModuleType] = {claude_code.HOST: claude_code}
+READERS: dict[str, ModuleType] = {
+    claude_code.HOST: claude_code,
+    codex.HOST: codex,
+    pi.HOST: pi,
+    neutral.HOST: neutral,
+}
 """Host name → its reader (see hosts/reading.py), in the order in which they are asked."""
 
 _ROWS_LOOKED_AT = 64

@@ -1,6 +1,7 @@
 """What all readers share: the walk over a file from a cursor on, and the little it must remember between reads."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from hashlib import sha256
@@ -10,20 +11,22 @@ from typing import Any, BinaryIO, ClassVar, TypeVar
 from minutebook.errors import BadTranscript
 from minutebook.hosts.lines import Lines, Row
 from minutebook.hosts.reading import HostCompaction, ImportedMemory, Reading, SessionHead
-from minutebook.records import RawPointer, SourceEntry
+from minutebook.records import RawPointer, SourceEntry, content_id
 
 CURSOR_VERSION = 1
 REMEMBERED = 256
 """How many rows without weight, and how many calls, a cursor remembers."""
 _FINGERPRINT_BYTES = 1024
+_ID_AT_THE_END = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 V = TypeVar("V")
 
 
 class Walk:
     """One host's reading of one file: subclasses turn a row into events (`take`) and keep their own state (`memory`).
 
-    links: id of a row that is no source → id of its nearest source ancestor (None at a root). calls: call id → tool.
-    last: id of the source entry emitted last. All three, bounded, are in the cursor.
+    links: id of a row that is no source → id of its nearest source ancestor (None at a root). followers: such an id →
+    the source that came next in the file. calls: call id → tool. repeats: derived id → how often it was given.
+    last: id of the source entry emitted last. All of it, bounded, is in the cursor.
     """
 
     host: ClassVar[str]
@@ -35,7 +38,9 @@ class Walk:
         self.unknown: dict[str, int] = {}
         self.ended = False
         self.links: dict[str, str | None] = dict(memory.get("links", {}))
+        self.followers: dict[str, str] = dict(memory.get("followers", {}))
         self.calls: dict[str, str] = dict(memory.get("calls", {}))
+        self.repeats: dict[str, int] = dict(memory.get("repeats", {}))
         self.last: str = memory.get("last", "")
 
     def take(self, row: Row) -> None:
@@ -44,11 +49,22 @@ class Walk:
 
     def memory(self) -> dict[str, Any]:
         """What the next read must know, JSON-able."""
-        return {"links": self.links, "calls": self.calls, "last": self.last}
+        return {
+            "links": self.links,
+            "followers": self.followers,
+            "calls": self.calls,
+            "repeats": self.repeats,
+            "last": self.last,
+        }
 
     def emit(self, entry: SourceEntry) -> None:
+        self.head = self.head or SessionHead(host=self.host, session=_session_named(self.path))
         self.events.append(entry)
         self.last = entry.id
+        for row_id in reversed(self.followers):
+            if self.followers[row_id]:
+                break
+            self.followers[row_id] = entry.id
 
     def skip(self, kind: str) -> None:
         self.skipped[kind] = self.skipped.get(kind, 0) + 1
@@ -57,16 +73,40 @@ class Walk:
         self.unknown[kind] = self.unknown.get(kind, 0) + 1
 
     def link(self, row_id: str, ancestor: str | None) -> None:
-        """Remember that children of this row belong to that source entry."""
+        """Remember of a row that is no source: its children belong to that source entry."""
         if row_id:
             remember(self.links, row_id, ancestor)
+            remember(self.followers, row_id, "")
+
+    def alias(self, row_id: str, entry_id: str) -> None:
+        """Remember of a source row with several entries: its children follow the last of them."""
+        remember(self.links, row_id, entry_id)
 
     def source_of(self, row_id: str) -> str | None:
         """The id itself, or its nearest source ancestor where the row is known to be no source; None for no parent."""
         return self.links.get(row_id, row_id) if row_id else None
 
+    def first_source(self, row_id: str) -> str:
+        """The id itself, or the first source after the row where it is known to be none ("" if there is none yet)."""
+        return self.followers.get(row_id, row_id)
+
+    def derived_id(self, *parts: str) -> str:
+        """An id for a row that has none, from what it says. A word-for-word repeat gets a number, so a rewritten file
+        with the same content has the same ids, wherever in it they stand."""
+        base = content_id(*parts)
+        seen = self.repeats.get(base, 0)
+        remember(self.repeats, base, seen + 1)
+        return numbered(base, seen)
+
     def pointer(self, row: Row) -> RawPointer:
         return RawPointer(path=self.path, offset=row.offset, length=row.length)
+
+
+def _session_named(path: str) -> str:
+    """For a file whose beginning is lost: the id at the end of its name, or its name."""
+    stem = Path(path).stem
+    match = _ID_AT_THE_END.search(stem)
+    return match[0] if match else stem
 
 
 def remember(kept: dict[str, V], key: str, value: V) -> None:
@@ -150,7 +190,7 @@ def _resume(
             return None
         if _fingerprint(file, offset) != cursor["fingerprint"]:
             return None
-        return walk(str(path), SessionHead(**head) if head else None, cursor["memory"]), offset, line
+        return walk(str(path), SessionHead(**head) if head else None, dict(cursor["memory"])), offset, line
     except (KeyError, TypeError, ValueError):
         return None
 

@@ -103,7 +103,7 @@ class _ClaudeWalk(Walk):
                 self._said(row, said, entry_id, previous)
             previous = entry_id
         if len(groups) > 1:
-            self.link(first_id, previous)
+            self.alias(first_id, str(previous))
 
     def _result(self, row: Row, result: dict[str, Any], entry_id: str, parent: str | None) -> None:
         call_id = text_of(result.get("tool_use_id"))
@@ -211,15 +211,10 @@ class _ClaudeWalk(Walk):
         self.events.append(HostCompaction(id=_row_id(data), first_kept=first_kept, after=self.last, time=time))
 
     def _first_kept(self, metadata: dict[str, Any]) -> str:
-        """The first preserved row that is a source; else the source before the first preserved row."""
+        """The first preserved source entry."""
         head = text_of(object_of(metadata.get("preservedSegment")).get("headUuid"))
         kept = list_of(object_of(metadata.get("preservedMessages")).get("uuids"))
-        ids = [row_id for row_id in (head, *map(text_of, kept)) if row_id]
-        for row_id in ids:
-            ancestor = self.source_of(row_id) or ""
-            if ancestor == row_id or ancestor.startswith(f"{row_id}#"):
-                return row_id
-        return (self.source_of(ids[0]) or "") if ids else ""
+        return next((first for row_id in (head, *map(text_of, kept)) if (first := self.first_source(row_id))), "")
 
 
 def _head(data: dict[str, Any], path: str) -> SessionHead | None:
