@@ -26,10 +26,10 @@ _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _IDENTIFIER = re.compile(r"[\w][\w.:/\\-]*[\w]", re.UNICODE)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
-_COMMON = frozenset(
-    "a an and are as at be by for from has have in is it its of on or that the this to was we were what when which "
-    "who why will with you i do does did our your my me".split()
-)
+_COMMON_WORDS = """
+a an and are as at be by did do does for from has have i in is it its me my of on or our that the this to was we were
+what when which who why will with you your"""
+_COMMON = frozenset(_COMMON_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
