@@ -17,8 +17,8 @@ FOLLOW = re.compile(
     r"(?:(?P<sep>\s{0,16}+(?::=|=>|[!=]?={1,2}|:)[ \t]{0,16}+)|(?P<flag>,?[ \t]{1,4}+))"
 )
 OPENING = re.compile(r"[rbuRBU]{0,2}(\\{0,7}[\"'`])")
-BARE = re.compile(r"[^\s\"'`,;&|<>()\[\]{}\\=]{1,512}+={0,2}")
-BARE_IN_SHELL = re.compile(r"[^\s\"'`\\]{1,512}+")
+BARE = re.compile(r"[^\s\"'`,;&|<>()\[\]{}\\=]{1,4096}+={0,2}")
+BARE_IN_SHELL = re.compile(r"[^\s\"'`\\]{1,4096}+")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -65,7 +65,7 @@ KEY_PHRASE = re.compile(r"(?:(?:aws )?secret )?(?:api|access|secret|private|encr
 NOT_A_VALUE = re.compile(
     r"""(?: [$%]\(?\{{0,2}[A-Za-z_@] | \$\( | [<{\[*.…] | %[({] | \#\{
       | (?:process|os|sys|import\.meta|self|this|config|settings|args|options|env|ctx|req|request|props|state)[.?\[]
-      | \#[0-9a-fA-F]{3,8}\Z | \( | \^ | https?:// | \.{0,2}/[\w.-]+(?:/|\Z) | ~/ | \d{4}-\d\d-\d\d | --? )""",
+      | \#[0-9a-fA-F]{3,8}\Z | \( | \^ | https?:// | \.{0,2}/[\w.-]{1,255}+(?:/|\Z) | ~/ | \d{4}-\d\d-\d\d | --? )""",
     re.VERBOSE | re.ASCII,
 )
 PLACEHOLDER_WORDS = re.compile(

@@ -67,7 +67,7 @@ class Redactor:
 def canonical(kind: str, secret: str) -> str:
     """The secret without what a JSON string or a line wrap puts into it, so that it is known again elsewhere."""
     if kind == "private-key":
-        return re.sub(r"\\+[nrt]|[^A-Za-z0-9+/=]", "", secret)
+        return re.sub(r"\\{1,8}[nrt]|[^A-Za-z0-9+/=]", "", secret)
     return secret.replace("\\", "")
 
 
@@ -76,8 +76,9 @@ def found(text: str) -> list[Hit]:
     if len(text) < SHORTEST_TEXT:
         return []
     if "[secret:" not in text:
-        return _settled(_scanned(text))
-    hits: list[Hit] = []
+        hits = _scanned(text)
+        return _settled(hits) if hits else hits
+    hits = []
     for start, end in _between_placeholders(text):
         hits += [(kind, start + a, start + b) for kind, a, b in _settled(_scanned(text[start:end]))]
     return hits
@@ -136,8 +137,6 @@ def _lowered(text: str) -> str:
 
 def _settled(hits: list[Hit]) -> list[Hit]:
     """In order, overlaps made one."""
-    if not hits:
-        return hits
     settled: list[Hit] = []
     for hit in sorted(hits, key=lambda hit: (hit[1], -hit[2])):
         if settled and hit[1] < settled[-1][2]:

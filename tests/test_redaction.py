@@ -331,6 +331,9 @@ ADVERSARIAL = [
     "SG.aaaaaaaaaaaaaaaaaaaaaa",
     "token" + " " * 15,
     "--token ",
+    'token="\\\\"',
+    "TOKEN=",
+    "-----BEGIN PRIVATE" + " KEY-----\\n" + MIXED + "\\" * 2000,
 ]
 
 
