@@ -82,12 +82,16 @@ class DropBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """The desk's answer to one recording call. refused: a sentence per refused proposal that names the wrong field."""
+    """The desk's answer to one recording call. refused: a sentence per refused proposal that names the wrong field.
+
+    total: recorded in the whole run. ignored: unknown ids that were left out of proposals, or made up one.
+    """
 
     recorded: int
     duplicate: int
     refused: tuple[str, ...]
     total: int
+    ignored: int = 0
 
 
 class Desk(Protocol):

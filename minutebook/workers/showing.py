@@ -1,0 +1,87 @@
+"""The text forms in which a mind sees sources and records. Pure."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, tzinfo
+from typing import TypeVar
+from zoneinfo import ZoneInfo
+
+from minutebook.pipeline.excerpts import head_and_tail
+from minutebook.pipeline.shapes import one_line
+from minutebook.records import Observation, Reflection, SourceEntry
+from minutebook.workers.contract import Shown, Weighed
+
+SEPARATOR = "\n\n"
+"""Between two source blocks; counted in the chunk cap."""
+NONE_YET = "(none yet)"
+UNREADABLE_TIME = "????-??-?? ??:??"
+MINUTE = "%Y-%m-%d %H:%M"
+NAME_CHARACTERS = 80
+
+T = TypeVar("T")
+
+
+def shown_text(shown: Shown) -> str:
+    """A source as the block that is sent: a header line with alias, role and time, then its text."""
+    return header_of(shown.alias, shown.placed.entry, shown.time, excerpted=shown.excerpted) + shown.text
+
+
+def header_of(alias: str, entry: SourceEntry, time: str, *, excerpted: bool = False) -> str:
+    """A block's header line, its line break included."""
+    name = one_line(head_and_tail(entry.tool_name or entry.custom_type, NAME_CHARACTERS))
+    role = " ".join(filter(None, (entry.role, name, "(error)" if entry.is_error else "")))
+    return f"[{alias}] {role}, {time}{', excerpt' if excerpted else ''}\n"
+
+
+def weighed_line(weighed: Weighed) -> str:
+    """An observation with its coverage tier, as reflector and dropper are sent it (003-020)."""
+    record = weighed.observation
+    return f"[{record.id}] {record.timestamp} [{record.relevance}] [coverage: {weighed.tier}] {record.content}"
+
+
+def lines_or_none(lines: Iterable[str]) -> str:
+    """The lines of a list, or the words for an empty one."""
+    return "\n".join(lines) or NONE_YET
+
+
+def zone_of(name: str) -> tzinfo:
+    """The time zone of an IANA name; UTC for one that is not known."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return UTC
+
+
+def local_minute(time: str, zone: tzinfo) -> str:
+    """An ISO time (UTC where it names no offset) as YYYY-MM-DD HH:MM in the zone; question marks if unreadable."""
+    try:
+        read = datetime.fromisoformat(time)
+        moment = read if read.tzinfo else read.replace(tzinfo=UTC)
+        return format_minute(moment.astimezone(zone))
+    except (ValueError, OverflowError):
+        return UNREADABLE_TIME
+
+
+def format_minute(moment: datetime) -> str:
+    """YYYY-MM-DD HH:MM, the year with four digits on every platform."""
+    return f"{moment.year:04}-{moment:%m-%d %H:%M}"
+
+
+def fitting(items: Sequence[T], max_tokens: int, *, cost: Callable[[T], int], tried: Iterable[int]) -> tuple[T, ...]:
+    """The items that fit together, tried in the order of the indexes `tried`, given back in their own order."""
+    kept, free = set(), max_tokens
+    for index in tried:
+        price = cost(items[index])
+        if price <= free:
+            kept.add(index)
+            free -= price
+    return tuple(item for index, item in enumerate(items) if index in kept)
+
+
+def newest_first(items: Sequence[object]) -> range:
+    """The indexes of a list that is in ledger order, from its end."""
+    return range(len(items) - 1, -1, -1)
+
+
+def line_cost(record: Observation | Reflection) -> int:
+    """Tokens of a record's rendered line and its line break."""
+    return record.tokens + 1
