@@ -54,13 +54,8 @@ def replied(uuid: str, *blocks: Any, parent: str | None = None, **fields: Any) -
 
 
 @pytest.fixture
-def read(tmp_path: Path):
-    def write_and_read(*rows: Any) -> Reading:
-        path = tmp_path / "session.jsonl"
-        path.write_text("".join(json.dumps(item) + "\n" for item in rows), encoding="utf-8")
-        return reader.read(path)
-
-    return write_and_read
+def read(read_rows):
+    return lambda *rows: read_rows(reader, list(rows))
 
 
 def typed_prompts(path: Path) -> list[str]:
@@ -212,6 +207,18 @@ def test_boundary_names_the_first_kept_source(read):
 def test_summary_without_a_boundary_is_a_compaction_too(read):
     reading = read(said("u", "hi"), said("s", "This session is being continued", "u", isCompactSummary=True))
     assert [c.id for c in compactions(reading)] == ["s"]
+
+
+def test_late_summary_is_not_taken_for_an_older_boundarys(read):
+    boundary = row("b", "system", None, subtype="compact_boundary")
+    reading = read(said("u", "hi"), boundary, said("v", "on", "b"), said("s", "Summary", "v", isCompactSummary=True))
+    assert [c.id for c in compactions(reading)] == ["b", "s"]
+
+
+def test_what_only_the_transcript_shows_is_no_source(read):
+    reading = read(said("u", "hi"), said("x", "shown to the person", "u", isVisibleInTranscriptOnly=True))
+    assert [entry.id for entry in sources(reading)] == ["u"]
+    assert reading.skipped == {"transcript_only": 1}
 
 
 @pytest.mark.parametrize(

@@ -44,13 +44,8 @@ META = row("session_meta", {"id": "T", "cwd": "/w", "cli_version": "0.146.0", "s
 
 
 @pytest.fixture
-def read(tmp_path: Path):
-    def write_and_read(*rows: Any) -> Reading:
-        path = tmp_path / "rollout.jsonl"
-        path.write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
-        return reader.read(path)
-
-    return write_and_read
+def read(read_rows):
+    return lambda *rows: read_rows(reader, list(rows))
 
 
 def said(entry: SourceEntry) -> str:
@@ -244,8 +239,10 @@ def test_usage_waits_for_the_next_assistant_entry(read):
         message("user", "go on"),
         message("assistant", "two"),
         message("assistant", "three"),
+        counted(1_000, 600),
         counted(1_900, 900),
         row("compacted", {"message": "", "replacement_history": [{"type": "message"}]}),
+        counted(1_900, 900),
         message("assistant", "four"),
     )
     usages = [(said(e), e.usage and e.usage.context_tokens) for e in sources(reading)]

@@ -45,6 +45,8 @@ def test_complete_object_without_a_newline_is_read_once():
 def test_number_at_the_end_may_still_grow():
     found, lines = rows(ROW_A + b"\n12")
     assert (found, lines.offset, lines.broken) == ([A], len(ROW_A) + 1, [])
+    found, lines = rows(b"12 " + ROW_A)
+    assert (found, lines.offset) == ([], 0)
 
 
 @pytest.mark.parametrize("bad", [b"{oops", b"garbage", b"[1]", b"7", b"null", b'{"a":', b"[" * 5_000, b'{"a":' * 3_000])

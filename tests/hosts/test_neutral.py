@@ -1,9 +1,5 @@
 """The neutral JSONL of docs/formats.md."""
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from minutebook.hosts import neutral
@@ -12,13 +8,8 @@ from minutebook.records import SourceEntry
 
 
 @pytest.fixture
-def read(tmp_path: Path):
-    def write_and_read(*rows: Any) -> Reading:
-        path = tmp_path / "chat-7.jsonl"
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        return neutral.read(path)
-
-    return write_and_read
+def read(read_rows):
+    return lambda *rows: read_rows(neutral, list(rows), "chat-7.jsonl")
 
 
 def sources(reading: Reading) -> list[SourceEntry]:

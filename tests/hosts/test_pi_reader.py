@@ -34,13 +34,8 @@ def message(own: str, parent: str | None, role: str = "user", content: Any = "hi
 
 
 @pytest.fixture
-def read(tmp_path: Path):
-    def write_and_read(*rows: Any) -> Reading:
-        path = tmp_path / "session.jsonl"
-        path.write_text("".join(json.dumps(row) + "\n" for row in (HEADER, *rows)), encoding="utf-8")
-        return reader.read(path)
-
-    return write_and_read
+def read(read_rows):
+    return lambda *rows: read_rows(reader, [HEADER, *rows])
 
 
 @pytest.mark.parametrize("name", FILES)
