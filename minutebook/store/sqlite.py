@@ -210,9 +210,8 @@ class _Board(Database):
 
     def next_ready_at(self, roles: Iterable[str]) -> float | None:
         wanted = [_bound(role) for role in roles]
-        at: float | None = self.rows(f"SELECT min({READY_AT}) FROM job WHERE role IN ({_holes(len(wanted))})", wanted)[
-            0
-        ][0]
+        sql = f"SELECT min({READY_AT}) FROM job WHERE role IN ({_holes(len(wanted))})"
+        at: float | None = self.rows(sql, wanted)[0][0]
         return at
 
     def claim(self, job: Job, owner: str, *, lease_seconds: float, deadline_seconds: float) -> Claim | None:

@@ -186,6 +186,22 @@ def test_a_writer_waits_for_the_lock(path: Path, store: SqliteStore) -> None:
     patient.close()
 
 
+def test_opening_a_new_file_waits_for_the_lock(tmp_path: Path) -> None:
+    """SQLite's switch to WAL fails at once beside a lock, whatever the busy timeout."""
+    path = tmp_path / "store.db"
+    path.touch()
+    opened: list[SqliteStore] = []
+    with locked_by_another_process(path) as holder:
+        thread = threading.Thread(target=lambda: opened.append(SqliteStore(path, busy_seconds=60, create=False)))
+        thread.start()
+        with pytest.raises(StoreBusy):
+            opening(path)
+        holder.communicate(timeout=30)
+        thread.join(30)
+    assert BehindSqlite(path).value("PRAGMA journal_mode") == "wal"
+    opened[0].close()
+
+
 # Files that cannot be written
 
 
