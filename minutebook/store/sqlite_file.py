@@ -9,17 +9,18 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from minutebook.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreTooNew
 
 APPLICATION_ID = 1298287409
-MAGIC = b"SQLite format 3\0"
 Connection = sqlite3.Connection
 Parameters = Sequence[Any] | Mapping[str, Any]
 MIGRATIONS = Path(__file__).parent / "migrations"
+PREPARING = threading.Lock()
+"""Held while this process makes a new file: nobody in it may have the file open when the maker closes it again."""
 
 
 def _advice(error: sqlite3.Error) -> tuple[type[StoreError], str]:
@@ -154,7 +155,7 @@ class Database:
         self._open: dict[threading.Thread, Connection] = {}
         self._closed = False
         self._synchronous = "FULL"
-        with translated(self.path):
+        with translated(self.path), PREPARING:
             self._prepare_file(create)
         try:
             with translated(self.path):
@@ -170,19 +171,21 @@ class Database:
             raise
 
     def _prepare_file(self, create: bool) -> None:
-        """The file must exist before SQLite opens it, so that its mode is 0600 from the first byte (and -wal's too)."""
+        """The file must exist before SQLite opens it, so that its mode is 0600 from the first byte (and -wal's too).
+
+        A file that exists is never opened here: closing it would drop the locks of this process's other connections.
+        """
         if self.path.is_dir():
             raise StoreError(f"{self.path}: a folder, not a store: give the path of a file")
         if not self.path.exists():
             if not create:
                 raise StoreError(f"{self.path}: no store there: check the path, or run a command that creates it")
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-            return
-        with self.path.open("rb") as file:
-            # SQLite itself would take a file of a few bytes for an empty database, and overwrite it.
-            if file.read(len(MAGIC)) not in (b"", MAGIC):
-                raise StoreCorrupt(f"{self.path}: not a Minutebook store: choose another path")
+            with suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        if self.path.stat().st_size == 1:
+            # SQLite takes a file of one byte for an empty database, and would overwrite it.
+            raise StoreCorrupt(f"{self.path}: not a Minutebook store: choose another path")
 
     def _connection(self) -> Connection:
         """This thread's connection."""

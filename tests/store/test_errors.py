@@ -102,7 +102,9 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
         opening(tmp_path / "data" / "store.db", create=True)
 
 
-@pytest.mark.parametrize("content", [b"{}\n" * 1000, b"x", b"SQLite format 3\0" + b"\xff" * 4000])
+@pytest.mark.parametrize(
+    "content", [b"{}\n" * 1000, b"x", b"xy", b"x" * 100, b"x" * 600, b"SQLite format 3\0" + b"\xff" * 4000]
+)
 def test_a_file_of_another_kind_is_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "notes.json"
     path.write_bytes(content)

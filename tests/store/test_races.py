@@ -39,6 +39,25 @@ def test_processes_that_create_the_file_at_once(path: Path) -> None:
     assert BehindSqlite(path).checked() == "ok"
 
 
+def test_opening_twice_in_one_process_keeps_the_locks(path: Path) -> None:
+    """POSIX drops all of a process's locks on a file when it closes any descriptor of it.
+
+    Without them another process that leaves would believe to be the last, and take the WAL away with it.
+    """
+    first = SqliteStore(path, busy_seconds=5, create=True)
+    first.append("s", items("a"))
+    second = SqliteStore(path, busy_seconds=5, create=True)
+    writer = start_writer(str(path), "s", "w", first=0, appends=1, batch=1)
+    writer.communicate(timeout=60)
+    assert writer.returncode == 0
+    assert path.with_name("store.db-wal").exists()
+    first.append("s", items("b"))
+    assert [stored.id for stored in second.read("s")] == ["a", "w-0", "b"]
+    second.close()
+    first.close()
+    assert BehindSqlite(path).checked() == "ok"
+
+
 def test_threads_that_create_the_file_at_once(path: Path) -> None:
     for attempt in range(10):
         file = path.with_name(f"{attempt}.db")
