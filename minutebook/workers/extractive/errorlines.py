@@ -1,0 +1,129 @@
+"""The line of an output that tells what failed, and the line that sums up a test run. Verbatim, never rewritten."""
+
+import re
+from collections.abc import Sequence
+
+LINE_MAX_CHARACTERS = 300
+LINE_EXAMINED_CHARACTERS = 2_000
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_TELLING: tuple[re.Pattern[str], ...] = (
+    re.compile(r"^\s*E\s{2,}\w*(?:Error|Exception|assert|Failed)"),
+    re.compile(r"^\s*(?:[\w.]+\.)?\w*(?:Error|Exception|Exit|Interrupt): \S|^\s*(?:[\w.]+\.)?\w*Error$"),
+    re.compile(
+        r"^\s*panic: |^\s*thread '.{1,80}' panicked|\bfatal: |\bfatal error\b|Segmentation fault", re.IGNORECASE
+    ),
+    re.compile(r"\berror(?:\[\w{1,10}\]|\s+TS\d+| [A-Z]{1,4}\d{2,5})?: \S|\berror TS\d+\b"),
+    re.compile(
+        r"command not found|No such file or directory|Permission denied|ENOENT|EACCES|ECONNREFUSED|EADDRINUSE|"
+        r"ETIMEDOUT|cannot find (?:module|package)|undefined reference|Cannot resolve|not recognized as",
+        re.IGNORECASE,
+    ),
+    re.compile(r"^\s*[\w./@-]{1,200}:\d{1,6}(?::\d{1,6})?:? .*\S"),
+    re.compile(
+        r"^\s*(?:npm ERR!|ERR!|ERROR\b|Error\b|error\b|\[ERROR\]|FAILED\b|FAIL\b|✗|✖|⨯|× |--- FAIL)|"
+        r"\bERROR\b.{0,200}$"
+    ),
+    re.compile(
+        r"\b(?:failed|failure|rejected|refused|timed out|denied|aborted|unauthorized|forbidden|invalid|mismatch)\b",
+        re.IGNORECASE,
+    ),
+)
+_LAST_WINS = 2
+"""Of tracebacks, the last line of the last one is the cause that reached the top; of other errors, the first leads."""
+_NO_ERROR = re.compile(
+    r"\b(?:0 (?:errors?|failed|failures?|problems|issues)|no (?:errors?|issues))\b|errors?: 0\b", re.IGNORECASE
+)
+_CHROME = re.compile(
+    r"^\s*(?:$|exit code:? ?-?\d+|(?:process|command) exited with code -?\d+|chunk id:|wall time|"
+    r"original token count|output:|script (?:completed|failed)|"
+    r"shell cwd was reset|total output lines|={3,}$|-{3,}$|\^+$|npm ERR! A complete log)",
+    re.IGNORECASE,
+)
+_SUMMARIES: tuple[re.Pattern[str], ...] = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        (
+            r"^=*\s?(?:\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|"
+            r"warnings?)(?:, )?){1,7}(?: in [\d.:]+ ?s?.{0,20})?\s?=*$"
+        ),
+        r"^=+ .{0,60}\b\d+ (?:passed|failed|errors?)\b.{0,80} in [\d.]+s.{0,20}=+$",
+        r"^\s*Tests:?\s+(?:\d+ (?:failed|passed|skipped|todo|total)[,|\s]*){1,6}(?:\(\d+\))?\s*$",
+        r"^test result: (?:ok|FAILED)\. \d+ passed; \d+ failed.{0,100}$",
+        r"^\s*\d+ (?:passing|failing)(?: \(\d+\w+\))?\s*$",
+        r"^\s*\d+ (?:pass|fail)\s*$",
+        r"^\d+ examples?, \d+ failures?.{0,40}$",
+        r"^(?:OK|FAILED) \((?:tests=|failures=|errors=|skipped=|\d+ tests?).{0,80}\)$",
+        r"^(?:Passed|Failed)!\s+- Failed:\s+\d+, Passed:\s+\d+.{0,100}$",
+        r"^Tests: \d+, Assertions: \d+.{0,80}$",
+        r"^Ran \d+ tests? in [\d.]+s$",
+        r"^# (?:pass|fail) \d+$",
+        r"^\s*\d+ tests? (?:passed|failed).{0,40}$",
+        r"^Tests run: \d+, Failures: \d+.{0,80}$",
+    )
+)
+_GO_OK = re.compile(r"^ok\s+\S+\s+(?:[\d.]+s|\(cached\))")
+_GO_FAIL = re.compile(r"^(?:FAIL\s+\S+\s|--- FAIL: \S+)")
+_FAILING = re.compile(
+    r"\b[1-9]\d* (?:failed|failing|failures?|errors?|fail)\b|FAILED|\bfail [1-9]|Failed:\s+[1-9]|Failures: [1-9]|"
+    r"--- FAIL|^FAIL",
+    re.IGNORECASE,
+)
+
+
+def shown_line(line: str) -> str:
+    """A line as it is quoted: trimmed, bounded; colour codes end it, since what follows would not be verbatim."""
+    line = _longest_plain(line[:LINE_EXAMINED_CHARACTERS]).strip()
+    return line[:LINE_MAX_CHARACTERS].rstrip()
+
+
+def _longest_plain(line: str) -> str:
+    """The longest run without a colour code."""
+    return max(_ANSI.split(line), key=len)
+
+
+def error_line(lines: Sequence[str]) -> str:
+    """The most telling line of a failed command, "" when no line looks like an error."""
+    plain = [_longest_plain(line[:LINE_EXAMINED_CHARACTERS]) for line in lines]
+    for rank, pattern in enumerate(_TELLING):
+        order = reversed(plain) if rank < _LAST_WINS and rank > 0 else plain
+        for line in order:
+            if pattern.search(line) and not _NO_ERROR.search(line) and not _CHROME.match(line):
+                return shown_line(line)
+    return ""
+
+
+def last_line(lines: Sequence[str]) -> str:
+    """The last line that is no frame of the host's."""
+    return next((shown_line(line) for line in reversed(lines) if not _CHROME.match(line[:200])), "")
+
+
+def has_traceback(lines: Sequence[str]) -> bool:
+    """Whether the output itself shows an uncaught error, whatever exit code came with it."""
+    return any(
+        line.lstrip().startswith(("Traceback (most recent call last)", "panic: ", "thread 'main' panicked"))
+        for line in lines
+    )
+
+
+def test_summary(lines: Sequence[str]) -> str:
+    """The summary line of a test run, "" when there is none. Two-line summaries give the line that counts failures."""
+    found = [
+        shown_line(line)
+        for line in lines
+        if len(line) < 400 and any(p.match(_longest_plain(line).strip()) for p in _SUMMARIES)
+    ]
+    if found:
+        return next((line for line in reversed(found) if is_failing(line)), found[-1])
+    return _go_summary(lines)
+
+
+def is_failing(summary: str) -> bool:
+    """Whether a summary line counts a failure."""
+    return bool(_FAILING.search(summary))
+
+
+def _go_summary(lines: Sequence[str]) -> str:
+    failed = [line for line in lines if _GO_FAIL.match(line[:300])]
+    passed = [line for line in lines if _GO_OK.match(line[:300])]
+    return shown_line((failed or passed[-1:])[0]) if failed or passed else ""

@@ -1,0 +1,215 @@
+"""What one sentence of a user does: states, constrains, prefers, decides, corrects, asks; or only chats.
+
+The kind decides the relevance. What no rule recognises is an assertion, of medium relevance (when in doubt).
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from minutebook.records import Relevance
+from minutebook.workers.extractive import wordings as words
+from minutebook.workers.extractive.sentences import Prose, prose_of
+
+Kind = Literal[
+    "identity",
+    "correction",
+    "constraint",
+    "finished",
+    "preference",
+    "decision",
+    "fact",
+    "request",
+    "question",
+    "assertion",
+    "reported",
+    "considered",
+    "aside",
+]
+
+RELEVANCE_OF: dict[Kind, Relevance] = {
+    "identity": "critical",
+    "correction": "critical",
+    "constraint": "critical",
+    "finished": "critical",
+    "preference": "high",
+    "decision": "high",
+    "fact": "high",
+    "request": "medium",
+    "question": "medium",
+    "assertion": "medium",
+    "reported": "medium",
+    "considered": "low",
+    "aside": "low",
+}
+PREFIX_OF: dict[Kind, str] = {
+    "correction": "User corrected: ",
+    "request": "User asked: ",
+    "question": "User's question: ",
+    "considered": "User considered: ",
+}
+DEFAULT_PREFIX = "User: "
+STATEMENTS_PER_PROMPT = 14
+JOINED_MAX_CHARACTERS = 300
+EXAMINED_CHARACTERS = 600
+
+_LONG_QUOTATION = re.compile(r"[\"“«][^\"”»]{12,300}[\"”»]")
+_CODE_SPAN = re.compile(r"`[^`]{1,200}`")
+_ANAPHORIC = re.compile(r"^(?:it|that|this|they|these|those|he|she|both|same)\b", re.IGNORECASE)
+_QUESTION_END = re.compile(r"[?？]+[\"')\]”’ ]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One sentence (or two that belong together), verbatim. soft: a correction only if it finds what it corrects."""
+
+    text: str
+    kind: Kind
+    soft: bool = False
+
+    @property
+    def relevance(self) -> Relevance:
+        """By kind, 003-019."""
+        return RELEVANCE_OF[self.kind]
+
+    @property
+    def prefix(self) -> str:
+        """What stands before the quotation."""
+        return PREFIX_OF.get(self.kind, DEFAULT_PREFIX)
+
+
+def statements_of(prompt: str) -> tuple[list[Statement], Prose]:
+    """What a typed prompt states, in order, and its prose; nothing for a filler, a slash command or only a paste."""
+    if words.SLASH_COMMAND.match(prompt[:200]):
+        return [], Prose()
+    prose = prose_of(prompt)
+    found = [classify(text) for paragraph in prose.paragraphs for text in joined(paragraph)]
+    statements = list(_without_taken_back(statement for statement in found if not is_filler(statement.text)))
+    return _most_telling(statements), prose
+
+
+def is_filler(text: str) -> bool:
+    """Whether the sentence says nothing that is worth a record: yes, thanks, go on, or a bare path to a picture."""
+    if not any(character.isalnum() for character in text) or words.BARE_PATH.match(text[:400]):
+        return True
+    return bool(words.FILLER.match(text.lower()[:200]))
+
+
+def classify(text: str) -> Statement:
+    """The kind of one sentence; total, for any text in any language."""
+    plain = _matchable(text)
+    kind = _kind_of(plain, text)
+    soft = kind not in ("correction", "question", "aside", "considered") and bool(
+        words.SOFT_CORRECTION.search(plain) or words.DENIAL.match(plain)
+    )
+    return Statement(text, kind, soft)
+
+
+def as_correction(statement: Statement) -> Statement:
+    """The same words, now known to replace something."""
+    return replace(statement, kind="correction", soft=False)
+
+
+def joined(sentences: list[str]) -> Iterator[str]:
+    """Sentences as they stand alone: a bare "No." goes with the next one, "It can't move." with the one before."""
+    pending: list[str] = []
+    for sentence in sentences:
+        if (
+            words.BARE_CORRECTION.match(sentence.lower()[:200])
+            or (pending and _belongs_to_previous(sentence, pending[-1]))
+            or (len(pending) > 0 and all(words.BARE_CORRECTION.match(one.lower()[:200]) for one in pending))
+        ):
+            pending.append(sentence)
+        else:
+            yield from _flushed(pending)
+            pending = [sentence]
+    yield from _flushed(pending)
+
+
+def _flushed(pending: list[str]) -> Iterator[str]:
+    if pending:
+        yield " ".join(pending)
+
+
+def _belongs_to_previous(sentence: str, previous: str) -> bool:
+    """Without its antecedent a rule about "it" says nothing."""
+    if len(sentence) + len(previous) > JOINED_MAX_CHARACTERS or not _ANAPHORIC.match(sentence):
+        return False
+    return _kind_of(_matchable(sentence), sentence) in ("constraint", "finished", "fact") and not is_filler(previous)
+
+
+def _without_taken_back(statements: Iterator[Statement]) -> Iterator[Statement]:
+    """An idea that its own next words take back ("Maybe Mongo. No, scratch that.") is at most considered."""
+    for statement in statements:
+        lowered = statement.text.lower()
+        if statement.kind == "correction" and words.HYPOTHETICAL.search(lowered[: len(lowered) // 2 + 1]):
+            yield replace(statement, kind="considered")
+        else:
+            yield statement
+
+
+def _most_telling(statements: list[Statement]) -> list[Statement]:
+    """A long prompt gives its opening and its weightiest statements, in order; equal ones by place."""
+    if len(statements) <= STATEMENTS_PER_PROMPT:
+        return statements
+    ranks = {"critical": 0, "high": 1, "medium": 2, "low": 3}
+    chosen = sorted(range(len(statements)), key=lambda at: (at > 0, ranks[statements[at].relevance], at))
+    return [statements[at] for at in sorted(chosen[:STATEMENTS_PER_PROMPT])]
+
+
+def _matchable(text: str) -> str:
+    """Lower case, with long quotations and code blanked: what another said or wrote does not make the user's rule."""
+    plain = text[:EXAMINED_CHARACTERS].replace("’", "'").replace("‘", "'")
+    return _CODE_SPAN.sub("`x`", _LONG_QUOTATION.sub('"…"', plain)).lower().strip(" *_\"'“”#-")
+
+
+def _kind_of(plain: str, text: str) -> Kind:
+    if asks := _asking_kind(plain):
+        return asks
+    if words.REPORTED.search(plain):
+        return "reported"
+    if words.HYPOTHETICAL.search(plain) and not _overrules_doubt(plain):
+        return "considered"
+    if _is_correction(plain):
+        return "correction"
+    if words.ASIDE.search(plain) and not words.CONSTRAINT.search(plain):
+        return "aside"
+    return _stating_kind(plain, text)
+
+
+def _asking_kind(plain: str) -> Kind | None:
+    polite, question = words.POLITE.match(plain), _QUESTION_END.search(plain)
+    if not (polite or question or words.QUESTION_START.match(plain)):
+        return None
+    if words.CONSTRAINT.search(plain) and (polite or not question) and not words.QUESTION_START.match(plain):
+        return "constraint"
+    return "request" if polite or words.OTHER_REQUEST.search(plain) else "question"
+
+
+def _overrules_doubt(plain: str) -> bool:
+    return bool(
+        words.BARE_CORRECTION.match(plain) or re.match(words.LEAD + r"(?:scratch|correction|forget|actually)", plain)
+    )
+
+
+def _is_correction(plain: str) -> bool:
+    if words.CORRECTION.search(plain) or words.OTHER_CORRECTION.search(plain):
+        return True
+    denial = words.DENIAL.match(plain)
+    return bool(denial and words.DENIAL_SUBSTANCE.search(plain[denial.end() :]) and len(plain) - denial.end() > 15)
+
+
+def _stating_kind(plain: str, text: str) -> Kind:
+    rules: tuple[tuple[Kind, tuple[re.Pattern[str], ...]], ...] = (
+        ("finished", (words.FINISHED,)),
+        ("constraint", (words.CONSTRAINT, words.OTHER_CONSTRAINT)),
+        ("identity", (words.IDENTITY,)),
+        ("preference", (words.PREFERENCE, words.OTHER_PREFERENCE)),
+        ("decision", (words.DECISION, words.OTHER_DECISION)),
+        ("request", (words.IMPERATIVE, words.OTHER_REQUEST)),
+    )
+    for kind, patterns in rules:
+        if any(pattern.search(plain) for pattern in patterns):
+            return kind
+    return "fact" if words.FACT_VERB.search(plain) and words.HARD_VALUE.search(text) else "assertion"

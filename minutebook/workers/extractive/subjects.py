@@ -1,0 +1,212 @@
+"""What a statement is about: its words, its values by type, and the noun phrase before its verb. Pure."""
+
+import re
+from dataclasses import dataclass
+
+EXAMINED_CHARACTERS = 600
+
+_TOKEN = re.compile(r"[A-Za-zÀ-ɏͰ-ϿЀ-ӿ0-9_@#][\w@#+/.:-]*")
+_EAST_ASIAN = re.compile(r"[぀-ヿ㐀-鿿가-힯]{2,}")
+_GENERIC = frozenset(
+    re.findall(
+        r"\S+",
+        """a an the and or but if so to of in on at by for from with into as is are was were be been being am
+        it its this that these those there here i me my we us our you your he she they them his her
+        their who whom which what when where why how do does did doing done has have had having will
+        would shall should can could may might must not no nor yes ok okay actually really now then
+        instead rather than anymore any more longer just only also too very all some every each
+        please let lets let's go going get got make made making use using used change changed
+        changing move moved moving switch switched switching set put keep want wanted need needed
+        mean meant say said think thought know correction scratch forget wait sorry oops never
+        always don't dont doesn't isn't aren't won't can't cannot mustn't shouldn't it's that's
+        we're i'm you're they're we'll i'll we've i've i'd update updated new old plan idea thing
+        one mistake wrong right decided decision from-now-on user corrected asked constraint
+        preference fact was turns out back over up down off about after before because since until
+        still already yet again both either plain plus via per stay stays become becomes replace
+        replaced drop dropped ditch bump bumped raise lower stop start like same different take well
+        today doing prefer x""",
+    )
+)
+_SYNONYM_GROUPS = (
+    "approve approval approver sign signs signed signoff signer",
+    "deadline due",
+    "database db",
+    "repository repo",
+    "configuration config",
+    "production prod",
+    "environment env",
+    "documentation docs doc",
+    "authentication auth",
+    "limit cap max maximum",
+    "release ship launch",
+    "owner own owns",
+    "port listen listens",
+    "review reviewer reviews",
+    "deploy deployment deploys",
+    "package dependency",
+    "postgres postgresql",
+    "javascript js",
+    "typescript ts",
+    "kubernetes k8s",
+)
+_CANONICAL = {word: group.partition(" ")[0] for group in _SYNONYM_GROUPS for word in re.findall(r"\w+", group)}
+_NUMBER_WORDS = {
+    word: str(number)
+    for number, word in enumerate(
+        ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"), start=2
+    )
+}
+_UNITS = (
+    ("duration", r"(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|days?|weeks?|months?|years?)"),
+    ("size", r"(?:b|kb|mb|gb|tb|kib|mib|gib|bytes?|tokens?)"),
+    ("percent", r"(?:%|percent|pct)"),
+)
+_DAY = (
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:january|february|march|april|june|july|august|september|"
+    r"october|"
+    r"november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?(?: \d{1,2}(?:st|nd|rd|th)?)?|tomorrow|"
+    r"today|tonight|"
+    r"next (?:week|month|quarter|sprint)|end of (?:the )?(?:week|month|quarter|year)|q[1-4]|\d{4}-\d\d-\d\d|"
+    r"\d{1,2}(?:st|nd|rd|th)"
+)
+_VALUES = re.compile(
+    r"(?P<date>\b(?:" + _DAY + r")\b)|(?P<url>\bhttps?://\S+)|(?P<email>[\w.+-]+@[\w.-]+)|"
+    r"(?P<hash>\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b)|(?P<path>~?[\w.@-]*/[\w./@-]+)|"
+    r"(?P<time>\b\d{1,2}:\d\d\b|\b\d{1,2} ?(?:am|pm)\b)|"
+    + "|".join(rf"(?P<{name}>\b\d[\d.,_]* ?-?{unit}(?!\w))" for name, unit in _UNITS)
+    + r"|(?P<version>\bv?\d+\.\d+(?:\.\d+)*\b)|(?P<number>\b\d[\d,_]*\b)",
+    re.IGNORECASE,
+)
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|'s|isn't|aren't|moved|changed|moves|changes|slipped|has|have|had|should|must|will|to be|"
+    r"becomes?|stays?|lives?|runs?|listens?|"
+    r"uses?|goes|gets?|got|needs?|points?|signs?|owns?|starts?|ends?|expires?|equals?|belongs?|works?|reports?|can|"
+    r"cannot|can't)\b|=|:(?=\s)|\bfrom\b|\bto\b"
+)
+_SUBJECT_STOP = re.compile(
+    r"[,;:.!?—–(]|\b(?:actually|no|sorry|wait|correction|that|and|but|because|so|now|please|bump|raise|lower|set|"
+    r"change|move|switch|push|increase|"
+    r"decrease|reduce|extend|make|rename|update|shorten|cut|where|when|if|then|ok|okay|for|of|in|on|at|with|we|i|"
+    r"you|it)\b"
+)
+_STATING = frozenset(
+    (
+        "is",
+        "are",
+        "was",
+        "were",
+        "'s",
+        "isn't",
+        "aren't",
+        "to be",
+        "becomes",
+        "become",
+        "=",
+        ":",
+        "moved",
+        "changed",
+        "lives",
+        "live",
+    )
+)
+_NUMERIC = frozenset(("number", "duration", "size", "percent", "version"))
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A literal in a statement. kind: date, time, path, url, email, hash, version, number, duration, size, percent."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """words: content words and values, normalised. values: by type. phrase: the noun phrase before the verb.
+
+    head: the last word of the phrase. numbers_only: the words of the values. states: the verb says what something is.
+    """
+
+    words: frozenset[str]
+    values: tuple[Value, ...]
+    phrase: frozenset[str]
+    head: str
+    numbers_only: frozenset[str]
+    states: bool
+
+    @property
+    def topic(self) -> frozenset[str]:
+        """The words without the values."""
+        return self.words - self.numbers_only
+
+
+def subject_of(text: str) -> Subject:
+    """Everything that comparisons between statements need."""
+    text = text[:EXAMINED_CHARACTERS]
+    lowered = _number_words(text.lower().replace("’", "'"))
+    values = values_of(lowered)
+    phrase, head, verb = _noun_phrase(lowered)
+    value_words = frozenset(word for value in values for word in content_words(value.text))
+    return Subject(content_words(lowered), values, phrase - value_words, head, value_words, verb in _STATING)
+
+
+def content_words(text: str) -> frozenset[str]:
+    """Normalised words that carry meaning; East Asian text as pairs of characters."""
+    found: set[str] = set()
+    for token in _TOKEN.findall(_number_words(text.lower().replace("’", "'"))):
+        found.update(_normal_forms(token.strip(".:-/#")))
+    for run in _EAST_ASIAN.findall(text):
+        found.update(run[at : at + 2] for at in range(len(run) - 1))
+    return frozenset(found)
+
+
+def values_of(text: str) -> tuple[Value, ...]:
+    """The literals of a text, first to last."""
+    return tuple(
+        Value(match.lastgroup or "number", match.group().strip(" .,").lower()) for match in _VALUES.finditer(text)
+    )
+
+
+def comparable(one: Value, other: Value) -> bool:
+    """Whether one value could stand in the other's place: the same type, or a bare number for a measured one."""
+    bare = "number" in (one.kind, other.kind)
+    return one.kind == other.kind or (bare and one.kind in _NUMERIC and other.kind in _NUMERIC)
+
+
+def same_subject(one: Subject, other: Subject) -> bool:
+    """Whether the two noun phrases name one thing: equal, or one in fewer words with the same last one."""
+    if not one.phrase or not other.phrase or one.head != other.head:
+        return False
+    return one.phrase <= other.phrase or other.phrase <= one.phrase
+
+
+def _normal_forms(token: str) -> set[str]:
+    if not token or token in _GENERIC:
+        return set()
+    pieces = {token} if any(sign in token for sign in "/@") or token[:1].isdigit() else set(re.split(r"[-:]+", token))
+    return {form for piece in pieces if (form := _stem(piece)) and form not in _GENERIC}
+
+
+def _stem(word: str) -> str:
+    word = word.removesuffix("'s")
+    if word in _CANONICAL:
+        return _CANONICAL[word]
+    if word.isalpha() and len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    if word.isalpha() and len(word) > 5:
+        word = word.removesuffix("ing").removesuffix("ed")
+    return _CANONICAL.get(word, word)
+
+
+def _number_words(text: str) -> str:
+    return re.sub(r"\b(?:" + "|".join(_NUMBER_WORDS) + r")\b", lambda match: _NUMBER_WORDS[match.group()], text)
+
+
+def _noun_phrase(lowered: str) -> tuple[frozenset[str], str, str]:
+    """The words between a pause and a verb: the first such span that says something, its last word, the verb."""
+    for verb in _VERB.finditer(lowered):
+        before = _SUBJECT_STOP.split(lowered[max(0, verb.start() - 80) : verb.start()])[-1]
+        words = [form for token in before.split() for form in content_words(token)]
+        if words:
+            return frozenset(words[-4:]), words[-1], verb.group()
+    return frozenset(), "", ""
