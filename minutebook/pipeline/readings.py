@@ -11,7 +11,7 @@ from minutebook.store.kernel import Store
 def read_state(
     store: Store, branch: Branch, *, session: Session | None = None, now: float | None = None
 ) -> BranchState:
-    """What due_roles compares. session: the branch's own, looked up when not given. now: seconds of the store's clock."""
+    """What due_roles compares. session: the branch's own, else looked up. now: seconds of the store's clock."""
     session = session or session_of(store, branch)
     marks = store.tip(memory_stream(branch.key)).marks
     total = branch.base_tokens + store.tip(source_stream(branch.key)).total

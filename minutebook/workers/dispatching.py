@@ -1,0 +1,88 @@
+"""From dirty branches to jobs on the board. What is due is derived from the ledger each time; nothing is kept here."""
+
+import logging
+from collections.abc import Callable, Collection
+
+from minutebook.errors import MinutebookError, StoreBusy, StoreFull, StoreReadOnly
+from minutebook.pipeline import workbook
+from minutebook.pipeline.branches import find_branch, list_branches
+from minutebook.pipeline.clocks import BranchState, due_roles
+from minutebook.pipeline.readings import read_state
+from minutebook.records import Branch
+from minutebook.settings import Settings
+from minutebook.store.kernel import Job, Store
+
+DIRTY_LIMIT = 200
+WHOLE_STORE = (StoreBusy, StoreFull, StoreReadOnly)
+"""Errors that are no branch's own: the pass ends, and is done again."""
+logger = logging.getLogger(__name__)
+
+
+class Dispatcher:
+    """Puts due work on the board, for all roles: who serves them is another matter."""
+
+    def __init__(self, store: Store, settings_for: Callable[[Branch], Settings]) -> None:
+        self._store = store
+        self._settings_for = settings_for
+        self._flush_at: dict[str, float] = {}
+
+    def take_dirty(self) -> bool:
+        """Queue what is due on the dirty branches; True when there may be more of them."""
+        taken = self._store.take_dirty(DIRTY_LIMIT)
+        # Read before anything is queued: a job that begins after this sees what made its branch dirty.
+        running = self._running() if taken else set()
+        settled = [self._store.settle_dirty(dirty) for dirty in taken if self._queue_due(dirty.key, running)]
+        return len(taken) == DIRTY_LIMIT and bool(settled)
+
+    def take_idle(self) -> None:
+        """Queue what is due because a session went quiet."""
+        now = self._store.now()
+        for key in [key for key, at in self._flush_at.items() if at <= now]:
+            del self._flush_at[key]
+            self._queue_due(key, ())
+
+    def sweep(self) -> None:
+        """Queue what is due on any branch, whatever the board says."""
+        for branch in list_branches(self._store):
+            self._queue_due(branch.key, (), branch)
+
+    def next_flush_at(self) -> float | None:
+        """When the next session counts as idle, in the store's seconds."""
+        return min(self._flush_at.values(), default=None)
+
+    def _running(self) -> set[Job]:
+        return {state.job for state in self._store.jobs() if state.state == "running"}
+
+    def _queue_due(self, key: str, running: Collection[Job], branch: Branch | None = None) -> bool:
+        """False when the branch must stay dirty: due work is running that may have begun before the branch moved."""
+        try:
+            branch = branch or find_branch(self._store, key)
+            return branch is None or self._queue_roles(branch, running)
+        except WHOLE_STORE:
+            raise
+        except Exception as error:
+            self._note(key, error)
+            return True
+
+    def _queue_roles(self, branch: Branch, running: Collection[Job]) -> bool:
+        settings = self._settings_for(branch)
+        state = read_state(self._store, branch)
+        due = due_roles(state, settings)
+        self._note_flush(branch.key, state, settings, "observer" in due)
+        jobs = [Job(role, branch.lineage, branch.key) for role in due]
+        refused = [job for job in jobs if not self._store.queue(job)]
+        return not any(job in running for job in refused)
+
+    def _note_flush(self, key: str, state: BranchState, settings: Settings, due: bool) -> None:
+        """Look again when the session counts as idle, if that would make the observer due."""
+        left = settings.flush_idle_seconds - state.idle_seconds
+        if due or settings.passive or left <= 0 or state.unobserved_tokens < settings.flush_min_tokens:
+            self._flush_at.pop(key, None)
+        else:
+            self._flush_at[key] = self._store.now() + left
+
+    def _note(self, key: str, error: Exception) -> None:
+        """One branch that cannot be read must not hold up the others."""
+        logger.warning("%s: nothing is done on this branch: %s: %s", key, type(error).__name__, error)
+        kind = "settings" if isinstance(error, MinutebookError) else "bug"
+        workbook.note_error(self._store, Job("observer", "", key), error, kind)

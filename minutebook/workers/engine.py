@@ -1,0 +1,273 @@
+"""The engine of one process: a dispatcher thread that derives what is due, and a lane of worker threads for each role.
+
+Any number of engines may work on one store; the board's claims keep them apart. Losing all that is in memory here, and
+the queues, costs time and nothing else.
+"""
+
+import logging
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from minutebook.debuglog import DebugLog
+from minutebook.errors import StoreError
+from minutebook.store.kernel import Job, JobState, Store
+from minutebook.workers.contract import Mind
+from minutebook.workers.dispatching import WHOLE_STORE, Dispatcher
+from minutebook.workers.leases import Leases
+from minutebook.workers.queues import QUEUE_SUFFIX, Lane
+from minutebook.workers.runner import Minds, RoleModules, SettingsFor, role_module, run_job
+from minutebook.workers.waking import Waker, change_counter, wake_path_of
+
+ALL_ROLES = ("observer", "reflector", "digester", "dropper")
+STOP_SECONDS = 30.0
+PAUSE_AFTER_ERROR_SECONDS = 1.0
+Verdict = Literal["busy", "waiting", "idle"]
+"""waiting: nothing left but jobs that pause after a failure."""
+logger = logging.getLogger(__name__)
+
+
+class Engine:
+    """Works off what is due on a store, in threads.
+
+    minds: role and settings → mind; mind: one for all. settings_for: branch → settings, asked for each job.
+    roles: those that this process serves. concurrency: jobs of one role at once. queue_path, wake_path: beside the
+    store when None. intake: called before each look at the board, to take in what hooks announced. role_modules: role →
+    what prepares and thinks.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        settings_for: SettingsFor,
+        minds: Minds | None = None,
+        mind: Mind | None = None,
+        roles: Sequence[str] = ALL_ROLES,
+        concurrency: int = 2,
+        queue_path: Path | None = None,
+        wake_path: str | None = None,
+        sweep_seconds: float = 60.0,
+        log: DebugLog | None = None,
+        intake: Callable[[], object] | None = None,
+        role_modules: RoleModules = role_module,
+    ) -> None:
+        self._store = store
+        self._settings_for = settings_for
+        self._minds = minds or _always(mind)
+        self._roles = tuple(roles)
+        self._sweep_seconds = sweep_seconds
+        self._log = log or DebugLog(False, Path())
+        self._intake = intake
+        self._role_modules = role_modules
+        self._owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+        self._dispatcher = Dispatcher(store, settings_for)
+        self._waker = Waker(wake_path or wake_path_of(store))
+        self._leases = Leases(store)
+        queue = queue_path or queue_path_of(store)
+        self._lanes = [
+            Lane(role, queue, threads=concurrency, run=self._run_job, done=self._waker.wake) for role in self._roles
+        ]
+        self._thread = threading.Thread(target=self._dispatch, name="minutebook-dispatcher", daemon=True)
+        self._halted = threading.Event()
+        self.failure: StoreError | None = None
+        self._looked = threading.Condition()
+        self._asked = 0
+        self._answered = 0
+        self._watching = 0
+        self._verdict: Verdict = "busy"
+        self._sweep_at = 0.0
+        self._swept: int | None = None
+
+    def __enter__(self) -> "Engine":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the threads; the first thing is a sweep over all branches. Once started, does nothing."""
+        if self._thread.ident is None:
+            self._waker.listen()
+            for lane in self._lanes:
+                lane.start()
+            self._thread.start()
+
+    def wake(self) -> None:
+        """Look at the board now: something was written in this process."""
+        self._waker.wake()
+
+    def run_until_idle(self, timeout_seconds: float | None = None) -> bool:
+        """Work until no branch is dirty and no job of our roles is pending or running, anywhere.
+
+        False at the timeout, and when only jobs are left that pause after a failure.
+        """
+        self.start()
+        return self._ask(("idle", "waiting"), timeout_seconds) == "idle"
+
+    def look(self) -> Verdict:
+        """What there is to do, after one more look at the board."""
+        return self._ask(("idle", "waiting", "busy"), None)
+
+    def listen(self, on: bool) -> None:
+        """Whether hooks find a worker here. Only between looks of a quiet engine."""
+        if on:
+            self._waker.listen()
+        else:
+            self._waker.deafen()
+
+    def stop(self, timeout_seconds: float = STOP_SECONDS) -> bool:
+        """Finish the jobs in hand and end; False when one was still in hand at the timeout, and was released."""
+        give_up_at = time.monotonic() + timeout_seconds
+        with self._looked:
+            self._halted.set()
+            self._looked.notify_all()
+        self._waker.wake()
+        for lane in self._lanes:
+            lane.stop()
+        if self._thread.ident is not None:
+            self._thread.join()
+        ended = [lane.join(max(0.0, give_up_at - time.monotonic())) for lane in self._lanes]
+        if not all(ended):
+            self._leases.release_all("its worker was stopped")
+        self._leases.stop()
+        self._waker.close()
+        return all(ended)
+
+    # -- the dispatcher's thread -------------------------------------------------------------------------------
+
+    def _dispatch(self) -> None:
+        while not self._halted.is_set():
+            try:
+                seen = change_counter(self._store)  # before the look: what is written during it is looked at again
+                asked = self._asked
+                self._pass(seen)
+                self._answer(asked)
+                self._sleep(seen)
+            except StoreError as error:
+                self._store_failed(error)
+            except Exception:
+                logger.exception("a look at the board failed; it is done again")
+                self._halted.wait(PAUSE_AFTER_ERROR_SECONDS)
+
+    def _store_failed(self, error: StoreError) -> None:
+        """A busy or full store is tried again; with one that cannot be used at all the engine ends."""
+        if isinstance(error, WHOLE_STORE):
+            logger.warning("%s", error)
+            self._halted.wait(PAUSE_AFTER_ERROR_SECONDS)
+            return
+        with self._looked:
+            self.failure = error
+            self._halted.set()
+            self._looked.notify_all()
+
+    def _pass(self, seen: int | None) -> None:
+        self._take_in()
+        self._sweep_when_due(seen)
+        self._dispatcher.take_idle()
+        while self._dispatcher.take_dirty():
+            pass
+        for lane in self._lanes:
+            ready = self._store.ready([lane.role], 2 * lane.threads)
+            if ready:
+                lane.send([state.job for state in ready])
+
+    def _take_in(self) -> None:
+        try:
+            if self._intake is not None:
+                self._intake()
+        except Exception:
+            logger.exception("intake failed; it is done again")
+
+    def _sweep_when_due(self, seen: int | None) -> None:
+        now = self._store.now()
+        if now < self._sweep_at:
+            return
+        self._sweep_at = now + self._sweep_seconds
+        if seen is None or seen != self._swept:  # where nothing was written since, nothing can have been missed
+            self._dispatcher.sweep()
+            self._swept = seen
+
+    def _sleep(self, seen: int | None) -> None:
+        """Until woken, until something was written, or until time makes something due."""
+        until = self._next_at()
+        while not self._halted.is_set() and self._asked == self._answered:
+            left = until - self._store.now()
+            if self._waker.wait(min(self._waker.poll_seconds, left)) or left <= self._waker.poll_seconds:
+                return
+            counter = change_counter(self._store)
+            if counter is None or counter != seen:
+                return
+
+    def _next_at(self) -> float:
+        now = self._store.now()
+        ready_at, flush_at = self._store.next_ready_at(self._roles), self._dispatcher.next_flush_at()
+        if ready_at is not None:  # one that is ready already waits for a thread, or is being taken
+            ready_at = max(ready_at, now + self._waker.poll_seconds)
+        return min(at for at in (ready_at, flush_at, self._sweep_at) if at is not None)
+
+    def _ask(self, enough: Sequence[Verdict], timeout_seconds: float | None) -> Verdict:
+        with self._looked:
+            self._asked += 1
+            self._watching += 1
+            mine = self._asked
+            self._waker.wake()
+            self._looked.wait_for(
+                lambda: (self._answered >= mine and self._verdict in enough) or self._halted.is_set(), timeout_seconds
+            )
+            self._watching -= 1
+            if self.failure is not None:
+                raise self.failure
+            return self._verdict if self._answered >= mine else "busy"
+
+    def _answer(self, asked: int) -> None:
+        """Tell those who wait how it stands. Here, because only this thread turns dirty branches into jobs."""
+        verdict = self._judge() if self._watching else "busy"
+        with self._looked:
+            self._answered, self._verdict = asked, verdict
+            self._looked.notify_all()
+
+    def _judge(self) -> Verdict:
+        jobs = [state for state in self._store.jobs() if state.job.role in self._roles]
+        if any(not _pausing(state, self._store.now()) for state in jobs) or self._store.take_dirty(1):
+            return "busy"
+        return "waiting" if jobs else "idle"
+
+    # -- a worker's thread -------------------------------------------------------------------------------------
+
+    def _run_job(self, job: Job) -> None:
+        try:
+            run_job(
+                self._store,
+                job,
+                minds=self._minds,
+                settings_for=self._settings_for,
+                owner=self._owner,
+                log=self._log,
+                leases=self._leases,
+                roles=self._role_modules,
+            )
+        except Exception:
+            logger.exception("%s of %s: the store failed; the job is done again", job.role, job.branch)
+            self._halted.wait(PAUSE_AFTER_ERROR_SECONDS)
+
+
+def queue_path_of(store: Store) -> Path:
+    """The queues' own file, beside the store's."""
+    return Path(store.url.partition("://")[2] + QUEUE_SUFFIX)
+
+
+def _pausing(state: JobState, now: float) -> bool:
+    return state.state == "pending" and state.not_before > now
+
+
+def _always(mind: Mind | None) -> Minds:
+    if mind is None:
+        raise ValueError("an engine needs minds, or a mind")
+    return lambda role, settings: mind

@@ -1,0 +1,177 @@
+"""huey, as the engine uses it: one queue a role, jobs as JSON, threads that wait on a condition.
+
+A job in a queue is a hint: it is lost, doubled or stale without harm, because the board's claim decides who works. So
+fsync is off, no result is stored, and a message that cannot be read is thrown away. huey's own consumer is not used:
+its polling backs off to ten seconds.
+"""
+
+import json
+import logging
+import os
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from huey import Huey, SqliteHuey
+from huey.exceptions import HueyException
+from huey.registry import Message
+
+from minutebook.store.kernel import Job
+
+QUEUE_SUFFIX = ".queue"
+TASK = "minutebook_job"
+logger = logging.getLogger(__name__)
+
+
+class JsonSerializer:
+    """huey's messages, and what else it stores, as JSON. Nothing is ever unpickled."""
+
+    def serialize(self, data: Any) -> bytes:
+        """A message field by field, so that fields which huey gains or loses are no matter."""
+        if isinstance(data, Message):
+            fields = {name: value for name, value in data._asdict().items() if value is not None}
+            return json.dumps({"message": fields}).encode()
+        return json.dumps({"value": data}).encode()
+
+    def deserialize(self, data: bytes) -> Any:
+        """Raises ValueError, KeyError or TypeError on anything else."""
+        body = json.loads(bytes(data))
+        if "message" not in body:
+            return body["value"]
+        return Message(**{name: value for name, value in body["message"].items() if name in Message._fields})
+
+
+def open_queue(path: Path, role: str) -> Huey:
+    """The queue of a role in the file; an unreadable file is replaced."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    try:
+        return _sqlite_queue(path, role)
+    except Exception:
+        for file in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
+            file.unlink(missing_ok=True)
+        return _sqlite_queue(path, role)
+
+
+def _sqlite_queue(path: Path, role: str) -> Huey:
+    return SqliteHuey(
+        f"minutebook.{role}", filename=str(path), fsync=False, results=False, serializer=JsonSerializer(), timeout=30
+    )
+
+
+def _is_ours(args: Any, role: str) -> bool:
+    return len(args) == len(Job.__slots__) and all(isinstance(arg, str) for arg in args) and args[0] == role
+
+
+class Lane:
+    """One role's queue and its threads.
+
+    run: does a job and never raises. done: called after each, from the thread that did it.
+    """
+
+    def __init__(
+        self, role: str, path: Path, *, threads: int, run: Callable[[Job], None], done: Callable[[], None]
+    ) -> None:
+        self.role = role
+        self._huey = open_queue(path, role)
+        self._run = run
+        self._done = done
+        self._changed = threading.Condition()
+        self._running: list[Job] = []
+        self._sent: set[Job] = set()
+        self._stopping = False
+        self._task = self._huey.task(name=TASK)(self._execute)
+        self._threads = [
+            threading.Thread(target=self._loop, name=f"minutebook-{role}-{number}", daemon=True)
+            for number in range(threads)
+        ]
+
+    @property
+    def threads(self) -> int:
+        """How many jobs can run at once."""
+        return len(self._threads)
+
+    def start(self) -> None:
+        """Start the threads."""
+        for thread in self._threads:
+            thread.start()
+
+    def send(self, jobs: Sequence[Job]) -> int:
+        """Send those jobs that could begin at once; returns how many.
+
+        A job in hand is not sent again, nor one that may still wait in the queue.
+        """
+        with self._changed:
+            waiting = self._waiting()
+            if not waiting:
+                self._sent.clear()  # other processes may have taken them, and may have died since
+            room = len(self._threads) - len(self._running) - waiting
+            new = [job for job in jobs if job not in self._running and job not in self._sent][: max(0, room)]
+            for job in new:
+                self._task(job.role, job.lineage, job.branch)
+            self._sent.update(new)
+            self._changed.notify_all()
+            return len(new)
+
+    def stop(self) -> None:
+        """Take no more jobs; those in hand go on."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+
+    def join(self, timeout_seconds: float) -> bool:
+        """Wait for the threads; False when a job is still in hand."""
+        with self._changed:
+            ended = self._changed.wait_for(lambda: not self._running, timeout_seconds)
+        if ended:
+            for thread in self._threads:
+                thread.join()
+            self._huey.storage.close()
+        return ended
+
+    def _waiting(self) -> int:
+        return int(self._huey.storage.queue_size())
+
+    def _loop(self) -> None:
+        while (taken := self._next()) is not None:
+            job, task = taken
+            try:
+                self._huey.execute(task)
+            except Exception:
+                logger.exception("a job of the %s did not run; it is sent again", self.role)
+            finally:
+                with self._changed:
+                    self._running.remove(job)
+                    self._changed.notify_all()
+                self._done()
+
+    def _next(self) -> tuple[Job, Any] | None:
+        """The next job, marked as in hand; None at the end."""
+        with self._changed:
+            while not self._stopping:
+                task = self._dequeue()
+                if task is not None:
+                    job = Job(*task.args)
+                    self._sent.discard(job)
+                    self._running.append(job)
+                    return job, task
+                self._changed.wait()
+        return None
+
+    def _dequeue(self) -> Any:
+        """A task of ours, or None when the queue is empty. What is no such task is gone from the queue by then."""
+        try:
+            while self._waiting():
+                with suppress(ValueError, KeyError, TypeError, AttributeError, HueyException):
+                    task = self._huey.dequeue()
+                    if task is not None and _is_ours(task.args, self.role):
+                        return task
+        except Exception:
+            logger.exception("the queue of the %s cannot be read; its jobs are sent again", self.role)
+        return None
+
+    def _execute(self, role: str, lineage: str, branch: str) -> None:
+        self._run(Job(role, lineage, branch))

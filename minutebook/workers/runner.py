@@ -1,0 +1,301 @@
+"""One job: claim -> read -> think -> commit_outcome -> finish.
+
+A run commits only what its role read, and only while its claim holds; killed at any line, another does it again.
+Whatever it raises ends here: noted, paced, never passed on to the thread that ran it.
+"""
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal, cast
+
+from minutebook.debuglog import RUN_REASONS, DebugLog, RunReason
+from minutebook.errors import BadInput, MissingExtra, ProviderFailed, SpanFailed, ThinkingFailed
+from minutebook.pipeline import ledger, workbook
+from minutebook.pipeline.branches import Path, find_branch, memory_stream
+from minutebook.pipeline.clocks import BranchState, due_roles
+from minutebook.pipeline.outcomes import Outcome, Refused, commit_outcome
+from minutebook.pipeline.readings import read_state
+from minutebook.records import GAP, Branch
+from minutebook.settings import Settings
+from minutebook.store.kernel import Claim, Job, Store
+from minutebook.workers import recording
+from minutebook.workers.contract import Mind
+from minutebook.workers.leases import Held, Leases
+from minutebook.workers.roles import Context, Prepared, Role
+
+Minds = Callable[[str, Settings], Mind]
+"""Role and settings → the mind that thinks for it; a mind may have a `window`, in tokens."""
+SettingsFor = Callable[[Branch], Settings]
+RoleModules = Callable[[str], Role]
+
+Ended = Literal["taken", "gone", "not_due", "nothing", "recorded", "stale", "lost", "gap", "retry"]
+RECORDS = ("observations", "reflections", "content", "observationIds", "reflectionIds")
+"""Names in the data of a memory entry under which something was recorded; an entry without them says "nothing"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How one job ended. taken: not ours to run. lost: the claim ended under way. stale: refused, derived anew."""
+
+    job: Job
+    ended: Ended
+    error: str = ""
+
+
+def role_module(role: str) -> Role:
+    """The module of a role, loaded on use."""
+    return cast(Role, import_module(f"minutebook.workers.{role}"))
+
+
+def run_job(
+    store: Store,
+    job: Job,
+    *,
+    minds: Minds,
+    settings_for: SettingsFor,
+    owner: str,
+    log: DebugLog,
+    leases: Leases | None = None,
+    roles: RoleModules = role_module,
+) -> Ran:
+    """Do one job if it is ours to do. owner: names this worker on the board. Raises StoreError."""
+    if leases is None:
+        with Leases(store) as own:
+            return run_job(
+                store, job, minds=minds, settings_for=settings_for, owner=owner, log=log, leases=own, roles=roles
+            )
+    branch = find_branch(store, job.branch)
+    settings, refusal = _settings_of(branch, settings_for)
+    claim = store.claim(
+        job, owner, lease_seconds=settings.lease_seconds, deadline_seconds=settings.job_deadline_seconds
+    )
+    if claim is None:
+        return Ran(job, "taken")
+    if branch is None:
+        store.finish(claim)
+        return Ran(job, "gone")
+    with leases.keeping(claim, settings.lease_seconds) as held:
+        run = _Run(store, branch, settings, held, log, minds, roles)
+        return run.put_off(refusal, "settings", settings.retry_max_seconds) if refusal else run.go()
+
+
+def _settings_of(branch: Branch | None, settings_for: SettingsFor) -> tuple[Settings, BadInput | None]:
+    """The settings of a branch, or the defaults and what is wrong with them."""
+    try:
+        return (settings_for(branch) if branch else Settings()), None
+    except BadInput as error:
+        return Settings(), error
+
+
+def retry_seconds(settings: Settings, failures: int) -> float:
+    """The pause after so many failures in a row: doubling from retry_first_seconds to retry_max_seconds."""
+    doublings = min(max(failures, 1) - 1, 32)
+    return float(min(settings.retry_first_seconds * 2**doublings, settings.retry_max_seconds))
+
+
+class _Run:
+    """One claimed job."""
+
+    def __init__(
+        self,
+        store: Store,
+        branch: Branch,
+        settings: Settings,
+        held: Held,
+        log: DebugLog,
+        minds: Minds,
+        roles: RoleModules,
+    ) -> None:
+        self.store = store
+        self.branch = branch
+        self.settings = settings
+        self.held = held
+        self.log = log
+        self.minds = minds
+        self.roles = roles
+        self.claim: Claim = held.claim
+        self.job: Job = held.claim.job
+        self.coverage = 0
+        self.prepared: Prepared | None = None
+        self.mind = ""
+        self.run_id = uuid.uuid4().hex[:12]
+
+    def go(self) -> Ran:
+        try:
+            return self._work()
+        except SpanFailed as error:
+            return self._span_failed(error)
+        except Exception as error:
+            kind = "provider" if isinstance(error, (ProviderFailed, MissingExtra)) else "bug"
+            return self.put_off(error, kind, retry_seconds(self.settings, self.claim.tries))
+
+    # -- the run -----------------------------------------------------------------------------------------------
+
+    def _work(self) -> Ran:
+        state = read_state(self.store, self.branch)
+        if self.job.role not in due_roles(state, self.settings):  # it may have been when it was queued (003-141)
+            self._log_end(_why_not_due(self.job.role, state, self.settings))
+            return self._finish("not_due")
+        self.coverage = state.observed
+        mind = self.minds(self.job.role, self.settings)
+        self.mind = mind.name
+        role = self.roles(self.job.role)
+        prepared = role.prepare(self._context(getattr(mind, "window", None)))
+        if prepared is None:
+            self._log_end("nothing_to_record")
+            return self._finish("nothing")
+        if isinstance(prepared, Outcome):
+            return self._commit(prepared)
+        self.prepared = prepared
+        self._row("run_started", {"start": prepared.start, "entries": prepared.entries, "mind": self.mind})
+        return self._commit(role.think(prepared, mind))
+
+    def _context(self, window: int | None) -> Context:
+        span = workbook.read_span(self.store, self.job, self.coverage) if self.job.role == "observer" else None
+        return Context(
+            store=self.store,
+            branch=self.branch,
+            settings=self.settings,
+            now=workbook.iso_time(self.store.now()),
+            max_entries=span.next_entries() if span else None,
+            window=window,
+        )
+
+    def _commit(self, outcome: Outcome) -> Ran:
+        if not self.held.beat():
+            return self._discard("lost")
+        if self._moves_something(outcome) and self._refused(outcome):
+            return self._discard("stale")
+        recorded = any(entry.data.get(name) for entry in outcome.entries for name in RECORDS)
+        ended: Literal["recorded", "nothing"] = "recorded" if recorded else "nothing"
+        workbook.clear_error(self.store, self.job)
+        workbook.clear_span(self.store, self.job)
+        workbook.count_run(self.store, self.job, ended, mind=self.mind)
+        self._log_end("recorded" if recorded else "nothing_to_record", {"entries": len(outcome.entries)})
+        return self._finish(ended)
+
+    def _refused(self, outcome: Outcome) -> bool:
+        """Commit; when another run came first, nothing is written and the work is derived anew (003-167)."""
+        if not isinstance(commit_outcome(self.store, self.branch, outcome), Refused):
+            return False
+        self.store.mark_dirty(self.branch.key)
+        self.store.finish(self.claim)
+        return True
+
+    def _moves_something(self, outcome: Outcome) -> bool:
+        """An outcome that changes nothing is not written: it would mark the branch, and the work would go round."""
+        marks = self.store.tip(memory_stream(self.branch.key)).marks
+        moved = (
+            value != marks.get(mark, 0) if mark == ledger.DIGEST_BUDGET else value > marks.get(mark, 0)
+            for mark, value in outcome.advance.items()
+        )
+        return bool(outcome.entries) or any(moved)
+
+    # -- its ends ----------------------------------------------------------------------------------------------
+
+    def _finish(self, ended: Ended) -> Ran:
+        self.store.finish(self.claim)
+        return Ran(self.job, ended)
+
+    def _discard(self, ended: Ended) -> Ran:
+        if ended == "lost" and self.store.now() >= self.claim.deadline_at:
+            late = ThinkingFailed(f"took longer than job_deadline_seconds = {self.settings.job_deadline_seconds}")
+            workbook.note_error(self.store, self.job, late, "deadline")
+        self._log_end("discarded", {"cause": ended})
+        return Ran(self.job, ended)
+
+    def put_off(self, error: Exception, kind: str, seconds: float) -> Ran:
+        """Keep the error, and the job for later."""
+        said = f"{type(error).__name__}: {error}"
+        workbook.note_error(self.store, self.job, error, kind)
+        workbook.count_run(self.store, self.job, "failed", mind=self.mind)
+        self._log_end(_why_failed(error), {"error": error, "kind": kind, "retry_seconds": seconds})
+        self.store.fail(self.claim, retry_seconds=seconds, error=said)
+        return Ran(self.job, "retry", said)
+
+    def _span_failed(self, error: SpanFailed) -> Ran:
+        """Halve the observer's span; a lone entry that failed too often becomes a gap (003-012)."""
+        prepared = self.prepared
+        if self.job.role != "observer" or prepared is None:
+            return self.put_off(error, "span", retry_seconds(self.settings, self.claim.tries))
+        if not self.held.beat():
+            return self._discard("lost")
+        span = self._failed_span(prepared, error)
+        if span.tries >= self.settings.span_max_tries:
+            return self._leave_gap(span, error)
+        workbook.note_span(self.store, self.job, span)
+        return self.put_off(error, "span", retry_seconds(self.settings, span.tries) if span.tries else 0.0)
+
+    def _failed_span(self, prepared: Prepared, error: SpanFailed) -> workbook.Span:
+        before = workbook.read_span(self.store, self.job, self.coverage)
+        again = before is not None and before.entries == 1 and before.start == prepared.start
+        tries = 0 if prepared.entries > 1 else 1 + (before.tries if before and again else 0)
+        return workbook.Span(
+            read=self.coverage, start=prepared.start, entries=prepared.entries, tries=tries, error=str(error)
+        )
+
+    def _leave_gap(self, span: workbook.Span, error: SpanFailed) -> Ran:
+        outcome = self._gap_outcome(span)
+        if self._refused(outcome):
+            return self._discard("stale")
+        workbook.note_error(self.store, self.job, error, "span")
+        workbook.clear_span(self.store, self.job)
+        workbook.count_run(self.store, self.job, "gaps", mind=self.mind)
+        self._log_end(_why_failed(error), {"error": error, "gap": outcome.entries[0].id, "tries": span.tries})
+        return self._finish("gap")
+
+    def _gap_outcome(self, span: workbook.Span) -> Outcome:
+        source = Path(self.store, self.branch).at(span.start)
+        ids = [source.entry.id] if source else []
+        covers = span.start + 1
+        about = recording.Span(
+            since=span.read,
+            covers=covers,
+            covers_id="".join(ids),
+            time=workbook.iso_time(self.store.now()),
+            mind=self.mind,
+        )
+        gap = about.entry(GAP, {"reason": span.error, "tries": span.tries, "sourceEntryIds": ids})
+        return Outcome(
+            role="observer",
+            branch=self.branch.key,
+            read=span.read,
+            advance={ledger.OBSERVER: covers},
+            entries=(gap,),
+        )
+
+    # -- the debug log -----------------------------------------------------------------------------------------
+
+    def _log_end(self, reason: RunReason, data: Mapping[str, object] | None = None) -> None:
+        self.log.run_ended(reason, **self._about({"role": self.job.role, **(data or {})}))
+
+    def _row(self, event: str, data: Mapping[str, object]) -> None:
+        self.log.row(event, **self._about({"role": self.job.role, **data}))
+
+    def _about(self, data: Mapping[str, object]) -> dict[str, Any]:
+        return {
+            "session": self.branch.session,
+            "branch": self.branch.key,
+            "cwd": self.branch.project,
+            "run_id": self.run_id,
+            "data": data,
+        }
+
+
+def _why_not_due(role: str, state: BranchState, settings: Settings) -> RunReason:
+    if role != "dropper":
+        return "below_mark"
+    over = state.pool_tokens > settings.observations_pool_target_tokens
+    return "waiting_for_reflection" if over else "not_over_target"
+
+
+def _why_failed(error: Exception) -> RunReason:
+    """An error may carry its own reason; else its class tells."""
+    reason = getattr(error, "reason", None)
+    if reason in RUN_REASONS:
+        return cast(RunReason, reason)
+    if isinstance(error, SpanFailed):
+        return "nothing_called"
+    return "model_unavailable" if isinstance(error, (ThinkingFailed, MissingExtra)) else "stream_error"
