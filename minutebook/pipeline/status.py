@@ -18,8 +18,8 @@ from minutebook.pipeline.clocks import (
 from minutebook.pipeline.folding import Gap, HeldDigest, Memory, fold
 from minutebook.pipeline.folds import read_proposal
 from minutebook.pipeline.projection import Projection, digest_budget, drift, full_projection, visible_projection
-from minutebook.pipeline.readings import read_state
-from minutebook.pipeline.sessions import Session, find_session
+from minutebook.pipeline.readings import read_state, session_of
+from minutebook.pipeline.sessions import Session
 from minutebook.records import Branch
 from minutebook.settings import Settings
 from minutebook.store import codec
@@ -90,7 +90,7 @@ class Status:
 
 def read_status(store: Store, branch: Branch, settings: Settings, *, window: int | None = None) -> Status:
     """The status of one branch, as of now."""
-    session = find_session(store, branch.key.partition("@")[0])
+    session = session_of(store, branch)
     entries = ledger.read_memory(store, branch)
     memory = fold(entries)
     share = digest_budget(settings.reflection_context_max_tokens).digest

@@ -1,0 +1,5 @@
+"""`python -m minutebook` is `om`."""
+
+from minutebook.cli import main
+
+main()

@@ -1,0 +1,77 @@
+"""Options that many commands share, handed to them as one Place."""
+
+from collections.abc import Callable
+from contextlib import closing
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from minutebook.cli.place import Place
+from minutebook.errors import BadInput
+
+Function = Callable[..., Any]
+
+STORE = click.option(
+    "--store",
+    metavar="PATH|URL",
+    envvar="MINUTEBOOK_STORE",
+    help="The store; MINUTEBOOK_STORE, else the one of this user.",
+)
+PROJECT = click.option(
+    "--project", metavar="DIR", type=click.Path(path_type=Path), help="The project's folder; else the current one."
+)
+SET = click.option("--set", "assigned", metavar="NAME=VALUE", multiple=True, help="A setting for this run only.")
+SESSION = click.option(
+    "--session",
+    metavar="KEY",
+    help="A session by its id or a unique beginning or end of it; else the latest of the project.",
+)
+BRANCH = click.option("--branch", metavar="KEY", help="A branch likewise; else the session's current one.")
+JSON = click.option("--json", "as_json", is_flag=True, help="For programs.")
+
+
+def placed(*, choosing: bool = True, creating: bool = False) -> Callable[[Function], Function]:
+    """Give a command a Place as its first argument. choosing: of a session. creating: a store that is not there yet."""
+
+    def decorate(function: Function) -> Function:
+        @wraps(function)
+        def wrapped(
+            *,
+            store: str | None,
+            project: Path | None,
+            assigned: tuple[str, ...],
+            session: str | None = None,
+            branch: str | None = None,
+            **rest: Any,
+        ) -> Any:
+            place = Place(
+                named_store=store,
+                project=(project or Path.cwd()).absolute(),
+                flags=flags_of(assigned),
+                session_name=session,
+                branch_name=branch,
+                creating=creating,
+            )
+            with closing(place):
+                return function(place, **rest)
+
+        options = [STORE, PROJECT, SET, *([SESSION, BRANCH] if choosing else [])]
+        decorated: Function = wrapped
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+def flags_of(assigned: tuple[str, ...]) -> dict[str, str]:
+    """NAME=VALUE as settings take it; raises BadInput."""
+    found = {}
+    for text in assigned:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise BadInput(f"--set {text!r}: write NAME=VALUE, such as --set observe_after_tokens=5000")
+        found[name.strip()] = value
+    return found

@@ -1,0 +1,123 @@
+"""Where a command works: a store, a project's settings, a session and its branch. Everything is opened on use."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from minutebook.cli.choosing import choose_branch, choose_session
+from minutebook.errors import BadInput, NotFound
+from minutebook.pipeline.branches import list_branches, load_branch
+from minutebook.pipeline.sessions import Session, list_sessions
+from minutebook.places import default_store_path
+from minutebook.records import Branch
+from minutebook.settings import Settings
+from minutebook.settings_loading import Resolved, load
+from minutebook.store.kernel import Store
+from minutebook.store.opening import open_store
+
+EMPTY = Branch(key="", host="", session="", lineage="")
+"""Stands in where no session was taken in yet: every number of it is zero."""
+NOTHING_YET = "no session was taken in yet; try `om ingest FILE` or `om replay FILE`"
+
+
+@dataclass(kw_only=True)
+class Place:
+    """named_store: as a person gave it, None for the user's own. creating: whether a named store may be new."""
+
+    project: Path
+    named_store: str | None = None
+    flags: Mapping[str, str]
+    session_name: str | None = None
+    branch_name: str | None = None
+    creating: bool = False
+
+    @cached_property
+    def resolved(self) -> Resolved:
+        """The settings, read once; raises BadSetting."""
+        return load(self.project, self.flags)
+
+    @property
+    def settings(self) -> Settings:
+        """The values in force."""
+        return self.resolved.settings
+
+    @property
+    def url(self) -> str:
+        """What names the store."""
+        return self.named_store if self.named_store is not None else str(default_store_path())
+
+    @property
+    def store_file(self) -> Path:
+        """The store's file."""
+        return file_of(self.url)
+
+    @cached_property
+    def store(self) -> Store:
+        """The store, opened. The user's own is made when it is not there, so that nothing has to be set up first."""
+        if self.named_store is None or self.creating:
+            return open_store(self.url)
+        if not self.url:
+            raise BadInput("--store: give a path or sqlite:///path")
+        if "://" not in self.url or self.url.startswith("sqlite://"):
+            self._must_be_there()
+        return open_store(self.url, create=False)
+
+    def _must_be_there(self) -> None:
+        if not self.store_file.exists():
+            raise BadInput(f"{self.store_file}: no store there; check --store, or take sessions in: om ingest FILE")
+
+    @cached_property
+    def sessions(self) -> list[Session]:
+        """All sessions, the one touched last first."""
+        return list_sessions(self.store)
+
+    @cached_property
+    def session(self) -> Session | None:
+        """The session that was named, or the latest of the project, or the latest; None where there is none at all."""
+        if self.session_name is None and self.branch_name is not None:
+            return self._session_of(self._named_branch(self.branch_name))
+        return choose_session(self.sessions, self.session_name, self.project)
+
+    @cached_property
+    def branch(self) -> Branch:
+        """The branch that was named, or the current one of the session; EMPTY where there is none at all."""
+        if self.branch_name is not None:
+            return self._named_branch(self.branch_name)
+        if self.session is None:
+            return EMPTY
+        if not self.session.branch:
+            raise NotFound(f"session {self.session.key} has no entries of its own yet")
+        return load_branch(self.store, self.session.branch)
+
+    def some_branch(self) -> Branch:
+        """The branch, for commands that cannot do without one; NotFound."""
+        if not self.branch.key:
+            raise NotFound(NOTHING_YET)
+        return self.branch
+
+    def branches_of(self, session: Session) -> list[Branch]:
+        """All branches of a session, the chosen or current one first."""
+        keys = dict.fromkeys([self.branch.key, *session.branches] if self.branch.key else session.branches)
+        known = {branch.key: branch for branch in list_branches(self.store)}
+        return [known[key] for key in keys if key in known]
+
+    def _named_branch(self, name: str) -> Branch:
+        branches = list_branches(self.store)
+        if self.session_name is not None and self.session is not None:
+            own = set(self.session.branches)
+            branches = [branch for branch in branches if branch.key in own]
+        return choose_branch(branches, name)
+
+    def _session_of(self, branch: Branch) -> Session | None:
+        return next((session for session in self.sessions if branch.key in session.branches), None)
+
+    def close(self) -> None:
+        """Close the store, if it was opened."""
+        if "store" in self.__dict__:
+            self.store.close()
+
+
+def file_of(url: str) -> Path:
+    """The file of a SQLite store's URL or path."""
+    return Path(url.removeprefix("sqlite:///")).absolute()

@@ -1,0 +1,50 @@
+"""`om recall`."""
+
+import click
+
+from minutebook.cli.lazy import complain
+from minutebook.cli.options import JSON, placed
+from minutebook.cli.paging import pages_of
+from minutebook.cli.place import Place
+from minutebook.cli.showing import write, write_json
+from minutebook.errors import BadInput
+from minutebook.pipeline.recall import Recalled, checked_id, recall
+from minutebook.pipeline.sourcetext import entry_text
+
+
+@click.command(
+    "recall",
+    short_help="a record and the exact source behind it",
+    context_settings={"ignore_unknown_options": False},
+)
+@placed()
+@click.argument("record_id", metavar="ID")
+@click.option("--page", type=click.IntRange(min=0), metavar="N", help="Which page; 0 is all of it.")
+@JSON
+def recall_command(place: Place, record_id: str, page: int | None, as_json: bool) -> None:
+    """A record and the exact source behind it: one id, as shown in brackets by `om view` and `om search`.
+
+    Exit code 1 says that this branch has no such record.
+
+    \b
+    om recall 3fa9c2d41b07
+    om recall 3fa9c2d41b07 --page 2
+    """
+    from minutebook.cli import showing_recall
+
+    checked_id(record_id)
+    found = recall(place.store, place.branch, record_id) if place.branch.key else Recalled(id=record_id)
+    texts = [entry_text(placed.entry) for placed in found.sources]
+    pages = pages_of(texts)
+    wanted = (0 if as_json else 1) if page is None else page
+    if wanted > len(pages):
+        raise BadInput(f"--page {wanted}: there {'is 1 page' if len(pages) == 1 else f'are {len(pages)} pages'}")
+    pieces = [piece for each in pages for piece in each] if wanted == 0 else pages[wanted - 1]
+    if as_json:
+        write_json(showing_recall.as_data(found, pieces, wanted, len(pages), place.branch.zone))
+    elif found.found:
+        write(showing_recall.text_of(found, pieces, wanted, len(pages), place.branch.zone))
+    if not found.found:
+        if not as_json:
+            complain(f"no record {record_id} on this branch")
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,150 @@
+"""`om sessions`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import click
+
+from minutebook.cli.options import JSON, placed
+from minutebook.cli.place import NOTHING_YET, Place
+from minutebook.cli.showing import cell_len, console, counted, minute, one_line, remark, tokens, write_json
+from minutebook.pipeline import ledger
+from minutebook.pipeline.branches import Path, find_branch
+from minutebook.pipeline.folding import Memory, fold
+from minutebook.pipeline.sessions import Session
+from minutebook.store.kernel import Store
+
+SHOWN = 30
+SHORT_ID = 13
+SMALLEST_TEXT = 24
+HEADINGS = ("session", "entries", "tokens", "obs", "refl", "br", "last turn")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A session and what its current branch holds."""
+
+    session: Session
+    entries: int
+    tokens: int
+    observations: int
+    reflections: int
+
+
+@click.command(short_help="the sessions in the store")
+@placed(choosing=False)
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help=f"The N latest; for people {SHOWN}, else all.")
+@JSON
+def sessions(place: Place, limit: int | None, as_json: bool) -> None:
+    """The sessions in the store, the one touched last first.
+
+    \b
+    om sessions
+    om sessions --json | jq '.[].key'
+    """
+    shown = limit if limit or as_json else SHOWN
+    lines = [line_of(place.store, session) for session in islice(place.sessions, shown)]
+    if as_json:
+        write_json([as_data(line) for line in lines])
+    elif not lines:
+        remark(f"om: {NOTHING_YET}")
+    else:
+        _show(lines)
+        if len(place.sessions) > len(lines):
+            remark(f"{counted(len(place.sessions) - len(lines), 'older session')} not shown; --limit N shows more")
+
+
+def line_of(store: Store, session: Session) -> Line:
+    """A session with the numbers of the branch on which its next entry arrives."""
+    branch = find_branch(store, session.branch) if session.branch else None
+    if branch is None:
+        return Line(session, 0, 0, 0, 0)
+    path, memory = Path(store, branch), _memory(store, branch)
+    return Line(session, path.length(), path.tokens(), len(memory.active()), len(memory.current()))
+
+
+def _memory(store: Store, branch: Any) -> Memory:
+    return fold(ledger.read_memory(store, branch))
+
+
+def as_data(line: Line) -> dict[str, Any]:
+    """For programs."""
+    session = line.session
+    return {
+        "key": session.key,
+        "host": session.host,
+        "session": session.session,
+        "agent": session.agent,
+        "title": session.title,
+        "project": session.project,
+        "path": session.path,
+        "entries": line.entries,
+        "tokens": line.tokens,
+        "prompts": session.prompts,
+        "observations": line.observations,
+        "reflections": line.reflections,
+        "started": session.started,
+        "last_time": session.last_time,
+        "ended": session.ended,
+        "branch": session.branch,
+        "branches": session.branches,
+    }
+
+
+def _show(lines: list[Line]) -> None:
+    from rich.text import Text
+
+    out = console()
+    rows = [cells(line) for line in lines]
+    widths = [max(len(heading), *(len(row[at]) for row in rows)) for at, heading in enumerate(HEADINGS)]
+    room = max(SMALLEST_TEXT, out.width - sum(widths) - 2 * (len(widths) + 1))
+    title_width = max(SMALLEST_TEXT, room * 6 // 10)
+    out.print(Text(_row(HEADINGS, widths, "title", "project", title_width), style="bold"), soft_wrap=True)
+    for line, row in zip(lines, rows, strict=True):
+        title, project = one_line(line.session.title), one_line(line.session.project)
+        text = _row(row, widths, beginning(title, title_width), ending(project, room - title_width), title_width)
+        out.print(Text(text), soft_wrap=True)
+
+
+def _row(row: Sequence[str], widths: Sequence[int], title: str, project: str, title_width: int) -> str:
+    first, *numbers, time = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+    padding = " " * max(0, title_width - cell_len(title))
+    return "  ".join([first.strip().ljust(widths[0]), *numbers, time, title + padding, project]).rstrip()
+
+
+def cells(line: Line) -> tuple[str, ...]:
+    """What is shown of a session whatever the width: key, numbers, time."""
+    session = line.session
+    return (
+        one_line(short_key(session)),
+        f"{line.entries:,}",
+        tokens(line.tokens),
+        f"{line.observations:,}",
+        f"{line.reflections:,}",
+        str(len(session.branches)),
+        minute(session.last_time, session.zone),
+    )
+
+
+def beginning(text: str, width: int) -> str:
+    """As much of the text as fits, by the cells that a terminal needs."""
+    if cell_len(text) <= width:
+        return text
+    while cell_len(text) >= width and text:
+        text = text[:-1]
+    return text + "…"
+
+
+def ending(path: str, width: int) -> str:
+    """The end of a path that fits: the last folder tells most."""
+    while cell_len(path) > width and len(path) > 1:
+        path = "…" + path.lstrip("…")[1:]
+    return path
+
+
+def short_key(session: Session) -> str:
+    """Enough of the key to name the session: the host and the beginning of its id."""
+    agent = f"/{session.agent[:12]}" if session.agent else ""
+    return f"{session.host}:{session.session[:SHORT_ID]}{agent}"

@@ -1,0 +1,213 @@
+"""A recalled record for people and for programs."""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from minutebook.cli.paging import Piece
+from minutebook.cli.showing import counted, minute, tokens
+from minutebook.pipeline.recall import Recalled, RecalledObservation, RecalledReflection
+from minutebook.pipeline.shapes import one_line
+from minutebook.pipeline.sourcetext import entry_text
+from minutebook.records import Placed, RawPointer, SourceEntry
+
+WHY_DROPPED = {"user": "taken back by a person", "superseded": "superseded by a correction"}
+NO_TEXT = "(no text)"
+
+
+def text_of(found: Recalled, pieces: Sequence[Piece], page: int, pages: int, zone: str) -> str:
+    """The answer as text: the records, then their sources in ledger order; the records only on the first page."""
+    lines: list[str] = []
+    if page <= 1:
+        lines += record_lines(found)
+    else:
+        lines.append(f"[{found.id}], continued")
+    for piece in pieces:
+        lines += ["", source_heading(found, piece, zone), *source_body(found.sources[piece.index], piece)]
+    if pages > 1 and page:
+        more = f"; next: om recall {found.id} --page {page + 1}" if page < pages else ""
+        lines += ["", f"page {page} of {pages}{more}"]
+    return "\n".join(lines)
+
+
+def record_lines(found: Recalled) -> Iterator[str]:
+    """What is recorded, its status, and what of its support is missing."""
+    if found.collision:
+        yield f"Several records share the id {found.id} ({found.kind}); all of them are shown."
+    for reflection in found.reflections:
+        yield from _reflection(reflection)
+    for observation in found.observations:
+        yield from _observation(observation, supporting=observation.record.id != found.id)
+    total = sum(placed.tokens for placed in found.sources)
+    yield f"{counted(len(found.sources), 'source')}, {tokens(total)} tokens"
+    if found.empty_reason:
+        yield found.empty_reason
+    if found.partial:
+        yield from _partial(found)
+
+
+def _reflection(recalled: RecalledReflection) -> Iterator[str]:
+    yield f"[{recalled.record.id}] reflection, {recalled.status}{_by(recalled.mind)}"
+    yield f"  {one_line(recalled.record.content)}"
+    if recalled.status == "retired":
+        yield "  It is retired: no projection shows it any more; it can still be recalled."
+
+
+def _observation(recalled: RecalledObservation, *, supporting: bool) -> Iterator[str]:
+    record = recalled.record
+    kind = "supporting observation" if supporting else "observation"
+    yield f"[{record.id}] {kind}, {recalled.status}, {record.timestamp}, {record.relevance}{_by(recalled.mind)}"
+    yield f"  {one_line(record.content)}"
+    if recalled.status == "dropped":
+        why = WHY_DROPPED.get(recalled.why)
+        yield f"  It left active memory{f' ({why})' if why else ''}; it can still be recalled."
+
+
+def _by(mind: str) -> str:
+    return f", recorded by {one_line(mind)}" if mind else ""
+
+
+def _partial(found: Recalled) -> Iterator[str]:
+    yield "This answer is partial:"
+    for ids, words in (
+        (found.missing, "sources that this branch does not have"),
+        (found.foreign, "ids that are no source entries"),
+        (found.unknown_supports, "supporting observations that this branch does not have"),
+    ):
+        if ids:
+            yield f"  {words}: {', '.join(one_line(id_) for id_ in ids)}"
+
+
+def source_heading(found: Recalled, piece: Piece, zone: str) -> str:
+    """`--- 1 of 3: tool result Bash (error), 2026-01-21 11:16, entry 14`."""
+    placed = found.sources[piece.index]
+    number = f"{piece.index + 1} of {len(found.sources)}"
+    more = "" if piece.first else ", continued"
+    return f"--- {number}: {role_of(placed.entry)}, {minute(placed.entry.time, zone)}, entry {placed.position:,}{more}"
+
+
+def role_of(entry: SourceEntry) -> str:
+    """Role with tool name or custom type (003-095)."""
+    name = one_line(entry.tool_name or entry.custom_type)
+    said = " ".join(filter(None, (entry.role.replace("_", " "), name)))
+    return f"{said} (error)" if entry.is_error else said
+
+
+def source_body(placed: Placed, piece: Piece) -> Iterator[str]:
+    """Where the raw record stands and its hash, then the text as it is."""
+    if piece.first:
+        if placed.entry.raw is not None:
+            yield f"    raw: {place_of(placed.entry.raw)}"
+        if placed.entry.text_sha256:
+            yield f"    sha256: {placed.entry.text_sha256} ({hash_words(placed.entry)})"
+        if placed.entry.version_of:
+            yield f"    another version of entry {one_line(placed.entry.version_of)}, which came first"
+    if piece.first and piece.last and not piece.text.strip():
+        yield NO_TEXT
+    else:
+        yield piece.text.removesuffix("\n") if not piece.last else piece.text
+
+
+def place_of(raw: RawPointer) -> str:
+    """`file:line, bytes offset-end`; the line only while the file is there."""
+    line = line_at(raw.path, raw.offset)
+    at = f":{line}" if line else ""
+    return f"{one_line(raw.path)}{at}, {raw.length:,} bytes from byte {raw.offset}"
+
+
+@lru_cache(maxsize=4096)
+def line_at(path: str, offset: int) -> int:
+    """The line, from 1, in which a byte of a file stands; 0 where it cannot be read or is shorter now."""
+    try:
+        with Path(path).open("rb") as file:
+            before, left = 0, offset
+            while left and (chunk := file.read(min(left, 1 << 20))):
+                before += chunk.count(b"\n")
+                left -= len(chunk)
+            return 0 if left else before + 1
+    except (OSError, ValueError):
+        return 0
+
+
+def hash_words(entry: SourceEntry) -> str:
+    """Whether the text below is what was hashed, or differs by its placeholders."""
+    same = sha256(entry_text(entry).encode("utf-8", "surrogatepass")).hexdigest() == entry.text_sha256
+    return "of the text below" if same else "of the text before secrets were replaced"
+
+
+def as_data(found: Recalled, pieces: Sequence[Piece], page: int, pages: int, zone: str) -> dict[str, Any]:
+    """For programs. page 0: all of it. A source that goes on over pages has its own part of the text in each."""
+    return {
+        "id": found.id,
+        "found": found.found,
+        "kind": found.kind,
+        "collision": found.collision,
+        "partial": found.partial,
+        "observations": [
+            {
+                "id": each.record.id,
+                "status": each.status,
+                "why": each.why,
+                "mind": each.mind,
+                "timestamp": each.record.timestamp,
+                "relevance": each.record.relevance,
+                "content": each.record.content,
+                "source_ids": list(each.record.source_ids),
+                "tokens": each.record.tokens,
+            }
+            for each in found.observations
+        ],
+        "reflections": [
+            {
+                "id": each.record.id,
+                "status": each.status,
+                "mind": each.mind,
+                "content": each.record.content,
+                "support_ids": list(each.record.support_ids),
+                "tokens": each.record.tokens,
+            }
+            for each in found.reflections
+        ],
+        "sources": _joined([_source_data(found.sources[piece.index], piece, zone) for piece in pieces], page),
+        "missing": list(found.missing),
+        "not_sources": list(found.foreign),
+        "unknown_supports": list(found.unknown_supports),
+        "empty_reason": found.empty_reason if found.found else "",
+        "page": page,
+        "pages": pages,
+    }
+
+
+def _joined(sources: list[dict[str, Any]], page: int) -> list[dict[str, Any]]:
+    """Without pages, each source once and whole."""
+    if page:
+        return sources
+    whole: dict[int, dict[str, Any]] = {}
+    for source in sources:
+        known = whole.setdefault(source["position"], {**source, "text": ""})
+        known["text"] += source["text"]
+        known["complete"] = True
+    return list(whole.values())
+
+
+def _source_data(placed: Placed, piece: Piece, zone: str) -> dict[str, Any]:
+    entry = placed.entry
+    raw = entry.raw
+    return {
+        "id": entry.id,
+        "position": placed.position,
+        "role": entry.role,
+        "tool_name": entry.tool_name,
+        "custom_type": entry.custom_type,
+        "is_error": entry.is_error,
+        "time": entry.time,
+        "local_time": minute(entry.time, zone),
+        "tokens": placed.tokens,
+        "text_sha256": entry.text_sha256,
+        "raw": {"path": raw.path, "offset": raw.offset, "length": raw.length} if raw else None,
+        "version_of": entry.version_of,
+        "complete": piece.first and piece.last,
+        "text": piece.text,
+    }

@@ -1,0 +1,264 @@
+"""Status for people and for programs."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from minutebook.cli.showing import console, counted, minute, one_line, tokens
+from minutebook.pipeline.clocks import Reading
+from minutebook.pipeline.status import Status, percent
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+BAR_CELLS = 16
+LABEL_WIDTH = 20
+BROKEN_LISTED = 12
+GAPS_LISTED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the panel: label, what it says, and a reading to draw."""
+
+    label: str
+    text: str
+    reading: Reading | None = None
+    after: str = ""
+
+
+def show_status(status: Status) -> None:
+    """The whole status on stdout."""
+    from rich.text import Text
+
+    out = console()
+    out.print(Text(heading(status), style="bold"), no_wrap=True, overflow="ellipsis")
+    out.print(Text(subheading(status), style="dim"), soft_wrap=True)
+    for block in (records(status), clocks(status), rest(status)):
+        out.print()
+        for row in block:
+            out.print(_line(row), soft_wrap=True)
+    notices = list(notices_of(status))
+    if notices:
+        out.print()
+    for notice, style in notices:
+        out.print(Text(notice, style=style), soft_wrap=True)
+
+
+def _line(row: Row) -> "Text":
+    from rich.text import Text
+
+    line = Text()
+    line.append(f"{row.label:<{LABEL_WIDTH}}", style="cyan")
+    if row.reading is None:
+        return line.append(row.text)
+    share = percent(row.reading)
+    line.append(bar(row.reading), style="yellow" if share >= 100 else "green")
+    line.append(f"  {tokens(row.reading.tokens):>9} / {row.reading.threshold:<7,} {share:>5,} %")
+    return line.append(f"   {row.after}" if row.after else "", style="dim")
+
+
+def bar(reading: Reading) -> str:
+    """The reading as a bar; in plain characters where the stream has no others."""
+    full, empty = ("█", "░") if "utf" in (sys.stdout.encoding or "utf-8").lower() else ("#", "-")
+    cells = min(BAR_CELLS, BAR_CELLS * percent(reading) // 100)
+    return full * cells + empty * (BAR_CELLS - cells)
+
+
+def heading(status: Status) -> str:
+    """Which session this is."""
+    if not status.branch.key:
+        return "No session yet: om ingest FILE takes one in"
+    title = status.session.title if status.session else ""
+    return " ".join(filter(None, (one_line(status.branch.key), f"“{one_line(title)}”" if title else "")))
+
+
+def subheading(status: Status) -> str:
+    """How long it is, when it was last heard of, and how its branch stands."""
+    said = [counted(status.entries, "entry", "entries"), f"{tokens(status.source_tokens)} tokens"]
+    if status.session is not None:
+        said.append(f"{counted(status.session.prompts, 'prompt')}")
+        said.append(f"last turn {minute(status.session.last_time, status.branch.zone)}")
+    if status.branch.parent:
+        said.append(f"branch at entry {status.branch.fork:,} of {one_line(status.branch.parent)}")
+    if status.siblings > 0:
+        said.append(f"{counted(status.siblings, 'other branch', 'other branches')}")
+    return " · ".join(said)
+
+
+def records(status: Status) -> Iterator[Row]:
+    """003-097: what is recorded, and the drift of what is visible."""
+    observations = [
+        f"{status.observations:,} recorded",
+        f"{status.dropped:,} dropped",
+        f"{status.active:,} active",
+        f"{status.visible:,} visible",
+    ]
+    yield Row("Observations", " / ".join(observations) + drift(status.added, status.removed))
+    reflections = [f"{status.reflections:,} recorded", f"{status.reflections_visible:,} visible"]
+    if status.retired:
+        reflections.insert(1, f"{status.retired:,} retired")
+    yield Row("Reflections", " / ".join(reflections) + drift(status.reflections_added, 0))
+
+
+def drift(added: int, removed: int) -> str:
+    """+N only in full, −N visible but dropped since; each only when there is some."""
+    return (f"  +{added:,}" if added else "") + (f"  −{removed:,}" if removed else "")
+
+
+def clocks(status: Status) -> Iterator[Row]:
+    """003-098 to 003-100: the readings that decide."""
+    yield Row("Next observation", "", status.observe)
+    yield Row("Next reflection", "", status.reflect)
+    yield Row("Next compaction", "", status.compact, status.compact_mode)
+    yield Row("Visible pool", "", status.visible_pool, "full: the next compaction applies drops")
+    yield Row("Active pool", "", status.active_pool, "above: the dropper works")
+    yield Row("Reflections carried", "", status.context, "by a compaction, digest included")
+
+
+def rest(status: Status) -> Iterator[Row]:
+    """003-101, 003-102 and who thinks."""
+    yield Row("Dropper", f"{status.dropper}; {tokens(status.since_drop_tokens)} tokens since its last coverage")
+    yield Row("All reflections", f"{tokens(status.reflection_tokens)} tokens")
+    if status.digest is None:
+        yield Row("Digest", "none")
+    else:
+        yield Row("Digest", f"{tokens(status.digest.tokens)} tokens, up to reflection [{status.digest.through}]")
+    yield Row("Mind", status.mind)
+    if status.minds:
+        by = ", ".join(f"{one_line(name)} {count:,}" for name, count in sorted(status.minds.items()))
+        yield Row("Recorded by", by)
+
+
+def notices_of(status: Status) -> Iterator[tuple[str, str]]:
+    """What is only said when there is something (003-104), each with its style."""
+    if status.passive:
+        yield "Passive: no role works and no compaction is asked for; turns are still taken in.", "yellow"
+    if status.running:
+        yield f"At work: {', '.join(status.running)}", "green"
+    if status.pending:
+        yield f"Waiting for a worker: {', '.join(status.pending)}", ""
+    for role, reason in status.due.items():
+        yield f"Due: {role} ({reason})", ""
+    if status.open_compaction is not None:
+        yield f"A compaction at entry {status.open_compaction:,} is open: its host has not confirmed it yet.", "yellow"
+    for error in status.errors:
+        yield f"{error.role} failed at {minute(error.at, status.branch.zone)}: {one_line(error.error)}", "red"
+    yield from _gaps(status)
+    yield from _intake(status)
+    if status.malformed:
+        yield (
+            f"{counted(status.malformed, 'memory record')} could not be read and {_is(status.malformed)} skipped.",
+            "yellow",
+        )
+    if status.not_made:
+        yield "Memory is due and nobody makes it: run `om worker --until-idle`, or see `om doctor`.", "bold red"
+
+
+def _gaps(status: Status) -> Iterator[tuple[str, str]]:
+    for gap in status.gaps[:GAPS_LISTED]:
+        yield f"Gap [{gap.id}]: entries {gap.since:,} to {gap.covers - 1:,} not observed: {one_line(gap.reason)}", "red"
+    if len(status.gaps) > GAPS_LISTED:
+        yield f"… and {len(status.gaps) - GAPS_LISTED:,} more gaps; `om jobs` lists them.", "red"
+
+
+def _intake(status: Status) -> Iterator[tuple[str, str]]:
+    session = status.session
+    if session is None:
+        return
+    if session.versions:
+        yield (
+            f"{counted(session.versions, 'entry', 'entries')} came again with another text; both versions are kept.",
+            "yellow",
+        )
+    if session.replaced:
+        yield (
+            f"The session's file was replaced {counted(session.replaced, 'time')} and read again from its start.",
+            "yellow",
+        )
+    if session.unknown:
+        kinds = ", ".join(f"{one_line(kind)} {count:,}" for kind, count in sorted(session.unknown.items()))
+        yield f"Rows of an unknown kind, not taken in: {kinds}", "yellow"
+    if session.broken_count:
+        yield f"Lines that could not be decoded: {broken_lines(session.broken, session.broken_count)}", "yellow"
+
+
+def broken_lines(broken: list[int], count: int) -> str:
+    """Broken lines by number, the first of them where there are many."""
+    listed = ", ".join(f"{line:,}" for line in broken[:BROKEN_LISTED])
+    more = count - min(len(broken), BROKEN_LISTED)
+    return f"{listed} and {more:,} more" if more > 0 else listed
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def as_data(status: Status) -> dict[str, Any]:
+    """Plain numbers for programs."""
+    session = status.session
+    return {
+        "session": session.key if session else "",
+        "branch": status.branch.key,
+        "host": status.branch.host,
+        "project": status.branch.project,
+        "title": session.title if session else "",
+        "last_time": session.last_time if session else "",
+        "entries": status.entries,
+        "source_tokens": status.source_tokens,
+        "prompts": session.prompts if session else 0,
+        "observations": {
+            "recorded": status.observations,
+            "dropped": status.dropped,
+            "active": status.active,
+            "visible": status.visible,
+            "added": status.added,
+            "removed": status.removed,
+        },
+        "reflections": {
+            "recorded": status.reflections,
+            "retired": status.retired,
+            "visible": status.reflections_visible,
+            "added": status.reflections_added,
+        },
+        "next_observation": reading_data(status.observe),
+        "next_reflection": reading_data(status.reflect),
+        "next_compaction": {**reading_data(status.compact), "mode": status.compact_mode},
+        "visible_pool": reading_data(status.visible_pool),
+        "active_pool": reading_data(status.active_pool),
+        "dropper": {"state": status.dropper, "tokens_since_coverage": status.since_drop_tokens},
+        "reflection_tokens": status.reflection_tokens,
+        "reflection_context": reading_data(status.context),
+        "digest": {"tokens": status.digest.tokens, "through": status.digest.through} if status.digest else None,
+        **_state_data(status),
+    }
+
+
+def _state_data(status: Status) -> dict[str, Any]:
+    session = status.session
+    return {
+        "mind": status.mind,
+        "minds": dict(status.minds),
+        "passive": status.passive,
+        "due": dict(status.due),
+        "running": list(status.running),
+        "pending": list(status.pending),
+        "open_compaction": status.open_compaction,
+        "gaps": [asdict(gap) for gap in status.gaps],
+        "errors": [asdict(error) for error in status.errors],
+        "malformed": status.malformed,
+        "other_branches": max(0, status.siblings),
+        "versions": session.versions if session else 0,
+        "replaced": session.replaced if session else 0,
+        "unknown_rows": session.unknown if session else {},
+        "skipped_rows": session.skipped if session else {},
+        "broken_lines": session.broken if session else [],
+        "broken_count": session.broken_count if session else 0,
+        "not_made": status.not_made,
+    }
+
+
+def reading_data(reading: Reading) -> dict[str, int]:
+    """A reading in plain numbers, with its percent."""
+    return {"tokens": reading.tokens, "threshold": reading.threshold, "percent": percent(reading)}

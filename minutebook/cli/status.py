@@ -1,0 +1,31 @@
+"""`om status`."""
+
+import click
+
+from minutebook.cli.options import JSON, placed
+from minutebook.cli.place import Place
+from minutebook.cli.showing import write_json
+from minutebook.pipeline.status import read_status
+
+
+@click.command(short_help="what is recorded, visible, due or failing")
+@placed()
+@JSON
+@click.pass_context
+def status(ctx: click.Context, place: Place, as_json: bool) -> None:
+    """What is recorded, visible, due or failing on a branch. Tokens (~) are estimates.
+
+    Exit code 1 says that memory is due and that nobody makes it.
+
+    \b
+    om status
+    om status --session 3f2a --json
+    """
+    from minutebook.cli import showing_status
+
+    found = read_status(place.store, place.branch, place.settings)
+    if as_json:
+        write_json(showing_status.as_data(found))
+    else:
+        showing_status.show_status(found)
+    ctx.exit(1 if found.not_made else 0)

@@ -1,0 +1,141 @@
+"""`om view` and `om compact`: the memory as text."""
+
+import sys
+from collections.abc import Iterator
+
+import click
+
+from minutebook.cli.options import JSON, placed
+from minutebook.cli.place import Place
+from minutebook.cli.showing import counted, harmless, remark, tokens, write, write_json
+from minutebook.errors import BadInput
+from minutebook.pipeline import ledger
+from minutebook.pipeline.branches import Path
+from minutebook.pipeline.compaction import look_at_memory
+from minutebook.pipeline.folding import fold
+from minutebook.pipeline.projection import Projection, digest_budget, full_projection, visible_projection
+from minutebook.records import observation_line, reflection_line
+
+NOT_COMPACTED = "No compaction has been confirmed yet, so nothing is visible; `om view --full` shows what is recorded."
+
+
+@click.command(short_help="the memory itself")
+@placed()
+@click.option("--full", is_flag=True, help="All active memory at the tip, not only what the last compaction showed.")
+@click.option("--copy/--no-copy", default=None, help="To the clipboard; by default when the output is a terminal.")
+def view(place: Place, full: bool, copy: bool | None) -> None:
+    """The memory: what the last confirmed compaction showed the agent, or all that is active.
+
+    On a terminal the text is copied to the clipboard as well.
+
+    \b
+    om view
+    om view --full | less
+    """
+    text = view_text(place, full=full)
+    write(text)
+    if not full and not _compacted(place):
+        write(f"\n{NOT_COMPACTED}")
+    if copy or (copy is None and sys.stdout.isatty()):
+        _copy(text)
+
+
+def view_text(place: Place, *, full: bool) -> str:
+    """The rendered memory, and nothing else (003-107)."""
+    entries = ledger.read_memory(place.store, place.branch) if place.branch.key else []
+    share = digest_budget(place.settings.reflection_context_max_tokens).digest
+    if full:
+        tip = Path(place.store, place.branch).length()
+        return "\n".join(view_lines(full_projection(fold(entries), tip, digest_tokens=share), "recorded"))
+    chain = [each.key for each in ledger.chain_of(place.store, place.branch)]
+    return "\n".join(view_lines(visible_projection(entries, chain, digest_tokens=share), "visible"))
+
+
+def _compacted(place: Place) -> bool:
+    return bool(place.branch.key and fold(ledger.read_memory(place.store, place.branch)).folds)
+
+
+def view_lines(projection: Projection, word: str) -> Iterator[str]:
+    """Digest, reflections, observations; word: visible or recorded."""
+    digest = projection.digest
+    if digest is None:
+        yield from ("## Digest of older reflections", f"(no digest is {word})")
+    else:
+        yield f"## Digest of older reflections, up to [{digest.through}], {tokens(digest.tokens)} tokens"
+        yield from (harmless(line) for line in digest.content.splitlines())
+    yield from ("", f"## Reflections ({len(projection.recent):,})")
+    yield from [harmless(reflection_line(held.record)) for held in projection.recent] or [f"(no reflection is {word})"]
+    yield from ("", f"## Observations ({len(projection.observations):,})")
+    observations = [harmless(observation_line(held.record)) for held in projection.observations]
+    yield from observations or [f"(no observation is {word})"]
+
+
+def _copy(text: str) -> None:
+    from minutebook.cli.clipboard import copy as to_clipboard
+
+    if to_clipboard(text):
+        remark("Copied to the clipboard.")
+    else:
+        remark("om: not copied: no clipboard program worked (wl-copy, xclip, xsel, termux-clipboard-set or pbcopy)")
+
+
+@click.command(short_help="what an agent would get back at a compaction")
+@placed()
+@click.option("--boundary", type=click.IntRange(min=0), metavar="N", help="Position of the first entry that stays.")
+@click.option(
+    "--keep", type=click.IntRange(min=0), metavar="TOKENS", help="About so many tokens of newest entries stay."
+)
+@JSON
+def compact(place: Place, boundary: int | None, keep: int | None, as_json: bool) -> None:
+    """What an agent would get back if its context were compacted now. A look: nothing is recorded.
+
+    \b
+    om compact
+    om compact --keep 20000
+    """
+    if boundary is not None and keep is not None:
+        raise BadInput("--boundary and --keep say the same thing in two ways; give one of them")
+    path = Path(place.store, place.branch)
+    length = path.length()
+    if boundary is not None and boundary > length:
+        raise BadInput(f"--boundary {boundary:,}: the branch has {counted(length, 'entry', 'entries')}")
+    cut = boundary_keeping(path, keep or 0) if boundary is None else boundary
+    composed = look_at_memory(place.store, place.branch, cut, place.settings) if place.branch.key else None
+    if as_json:
+        write_json(
+            {
+                "boundary": cut,
+                "entries": length,
+                "composition": None
+                if composed is None
+                else {
+                    "id": composed.id,
+                    "text": composed.text,
+                    "tokens": composed.tokens,
+                    "full_fold": composed.full_fold,
+                    "left_out": composed.left_out,
+                    "extracted": composed.extracted,
+                },
+            }
+        )
+    elif composed is None:
+        remark(f"No memory before entry {cut:,}: the host's own summary would be used.")
+    else:
+        write(composed.text)
+        full = ", drops applied" if composed.full_fold else ""
+        left = f", {counted(composed.left_out, 'record')} left out" if composed.left_out else ""
+        replaced = f"{tokens(composed.tokens)} tokens in place of {counted(cut, 'entry', 'entries')}"
+        remark(f"{replaced}{full}{left}. Nothing was recorded.")
+
+
+def boundary_keeping(path: Path, keep_tokens: int) -> int:
+    """The smallest position from which on at most so many tokens stay."""
+    length, total = path.length(), path.tokens()
+    low, high = 0, length
+    while low < high:
+        middle = (low + high) // 2
+        if total - path.tokens_before(middle) <= keep_tokens:
+            high = middle
+        else:
+            low = middle + 1
+    return low
