@@ -86,7 +86,9 @@ class CompactionOpen(MinutebookError):
 
 
 class ThinkingFailed(MinutebookError):
-    """A role's run ended without an outcome."""
+    """A role's run ended without an outcome. reason: the debug log's word for it, where whoever raises it knows."""
+
+    reason = ""
 
 
 class SpanFailed(ThinkingFailed):

@@ -22,6 +22,8 @@ DIGESTER = "digester"
 POOL_TOKENS = "pool_tokens"
 UNDIGESTED_TOKENS = "undigested_tokens"
 DIGEST_TOKENS = "digest_tokens"
+REFLECTIONS_RETIRED = "reflections_retired"  # counts: a digest is committed only while these two stand still
+DIGESTS_RECORDED = "digests_recorded"
 DIGEST_BUDGET = "digest_budget"  # reflection_context_max_tokens that the digester last ran with
 
 COVERAGE_OF_ROLE = {"observer": OBSERVER, "reflector": REFLECTOR, "dropper": DROPPER, "digester": DIGESTER}

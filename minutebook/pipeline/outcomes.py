@@ -20,6 +20,8 @@ from minutebook.store.kernel import Put, Stale, Store
 
 COMMIT_TRIES = 50
 UNLIMITED = 10**9
+FORWARD = frozenset([*ledger.COVERAGE_OF_ROLE.values(), ledger.COMPACTED_FROM, ledger.COMPACTED_AT])
+"""Marks that only move forward; a run that found nothing moves its coverage without an entry that would show it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,7 @@ class Outcome:
 
     read: the role's mark as its run read it. advance: the marks that the run moves, its own among them.
     entries: memory entries to append; none when there was nothing to record in words.
+    unmoved: other marks that must still be as the run read them.
     """
 
     role: str
@@ -35,6 +38,7 @@ class Outcome:
     read: int
     advance: Mapping[str, int]
     entries: tuple[MemoryEntry, ...] = ()
+    unmoved: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,9 @@ def commit_outcome(store: Store, branch: Branch, outcome: Outcome) -> Committed 
     Entries of other roles that landed meanwhile are no conflict: the sums are taken again over them.
     """
     mark = ledger.COVERAGE_OF_ROLE[outcome.role]
-    return _append(store, branch, outcome.entries, expect={mark: outcome.read}, advance=outcome.advance)
+    return _append(
+        store, branch, outcome.entries, expect={**outcome.unmoved, mark: outcome.read}, advance=outcome.advance
+    )
 
 
 def append_memory(
@@ -122,7 +128,7 @@ def _append(
             [codec.memory_item(entry) for entry in placed],
             expect=expect,
             expect_length=tip.length,
-            advance={**sums(memory), **{mark: max(value, tip.marks.get(mark, 0)) for mark, value in advance.items()}},
+            advance=_moved({**sums(memory), **advance}, tip.marks),
             dirty=branch.key,
             puts=puts,
         )
@@ -131,6 +137,11 @@ def _append(
         if done.what != "length":
             return Refused(done)
     raise StoreBusy(f"{branch.key}: {COMMIT_TRIES} other commits came first; the work will be derived again")
+
+
+def _moved(advance: Mapping[str, int], found: Mapping[str, int]) -> dict[str, int]:
+    """The marks as they are written. Coverages never go back (003-053), also not to what entries alone say."""
+    return {mark: max(value, found.get(mark, 0)) if mark in FORWARD else value for mark, value in advance.items()}
 
 
 def sums(memory: Memory) -> dict[str, int]:
@@ -143,6 +154,8 @@ def sums(memory: Memory) -> dict[str, int]:
         ledger.UNDIGESTED_TOKENS: sum(held.record.tokens for held in recent),
         ledger.DIGEST_TOKENS: digest.tokens if digest else 0,
         ledger.REFLECTIONS_RECORDED: len(memory.reflections),
+        ledger.REFLECTIONS_RETIRED: len(memory.retirements),
+        ledger.DIGESTS_RECORDED: len(memory.digests),
         ledger.OBSERVER: memory.observed,
         ledger.REFLECTOR: memory.reflected,
     }

@@ -33,6 +33,7 @@ class RoleDesk:
         self.said_nothing = False
         self.total = 0
         self.duplicates = 0
+        self.refusals = 0
 
     def nothing(self) -> None:
         """The explicit end; ignored in a run that also recorded something."""
@@ -48,6 +49,7 @@ class RoleDesk:
                 call.refused.append(f"proposal {number}: {why}")
         self.total += call.recorded
         self.duplicates += call.duplicate
+        self.refusals += len(call.refused)
         return Receipt(
             recorded=call.recorded,
             duplicate=call.duplicate,
@@ -61,9 +63,18 @@ class RoleDesk:
         raise NotImplementedError
 
     def check_end(self, things: str) -> None:
-        """Raise SpanFailed when the run ended without a sign that the mind has read its batch (003-010)."""
-        if not (self.total or self.duplicates or self.said_nothing):
-            raise SpanFailed(f"the mind ended without {things} and without saying that there is nothing to record")
+        """Raise SpanFailed when the run ended without a sign that the mind has read its batch (003-010).
+
+        A run that only repeated what is recorded has read it.
+        """
+        if self.total or self.duplicates or self.said_nothing:
+            return
+        refused = f" ({self.refusals} refused)" if self.refusals else ""
+        error = SpanFailed(
+            f"the mind ended without {things}{refused} and without saying that there is nothing to record"
+        )
+        error.reason = "all_refused" if self.refusals else "nothing_called"
+        raise error
 
     @staticmethod
     def _count(new: bool, call: Call) -> None:

@@ -1,16 +1,14 @@
 """The observer: a chunk of new source entries becomes rated observations, and coverage moves on."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import cast
 
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path, memory_stream
 from minutebook.pipeline.folding import Memory, fold
 from minutebook.pipeline.outcomes import Outcome
-from minutebook.pipeline.shapes import TIMESTAMP, counted_observation, observation_data, one_line
+from minutebook.pipeline.shapes import counted_observation, observation_data, one_line
 from minutebook.records import (
     DROPS,
     OBSERVATIONS,
@@ -28,7 +26,7 @@ from minutebook.workers.contract import Mind, ObserveBatch, Proposal
 from minutebook.workers.desks import Call, Refusal, RoleDesk, cut_content, list_field, optional_ids, quoted, text_field
 from minutebook.workers.recording import Span
 from minutebook.workers.roles import Context
-from minutebook.workers.showing import MINUTE, fitting, line_cost, local_minute, newest_first, zone_of
+from minutebook.workers.showing import fitting, is_minute, line_cost, local_minute, newest_first, zone_of
 
 ROLE = "observer"
 SUPERSEDED = "superseded"
@@ -170,17 +168,6 @@ def timestamp_field(proposal: Proposal) -> str:
     if not isinstance(value, str) or not is_minute(value):
         raise Refusal(f"timestamp: must be a real time as YYYY-MM-DD HH:MM, not {quoted(value)}")
     return value
-
-
-def is_minute(text: str) -> bool:
-    """Whether a text is YYYY-MM-DD HH:MM and such a minute exists."""
-    if not re.fullmatch(TIMESTAMP, text) or not text.isascii():
-        return False
-    try:
-        datetime.strptime(text, MINUTE)
-    except ValueError:
-        return False
-    return True
 
 
 def relevance_field(proposal: Proposal) -> Relevance:

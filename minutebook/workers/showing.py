@@ -6,7 +6,7 @@ from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from minutebook.pipeline.excerpts import head_and_tail
-from minutebook.pipeline.shapes import one_line
+from minutebook.pipeline.shapes import TIMESTAMP, one_line
 from minutebook.records import Observation, Reflection, SourceEntry
 from minutebook.workers.contract import Shown, Weighed
 
@@ -64,6 +64,17 @@ def local_minute(time: str, zone: tzinfo) -> str:
 def format_minute(moment: datetime) -> str:
     """YYYY-MM-DD HH:MM, the year with four digits on every platform."""
     return f"{moment.year:04}-{moment:%m-%d %H:%M}"
+
+
+def is_minute(text: str) -> bool:
+    """Whether a text is YYYY-MM-DD HH:MM and such a minute exists."""
+    if not TIMESTAMP.fullmatch(text) or not text.isascii():
+        return False
+    try:
+        datetime.strptime(text, MINUTE)
+    except ValueError:
+        return False
+    return True
 
 
 def fitting(items: Sequence[T], max_tokens: int, *, cost: Callable[[T], int], tried: Iterable[int]) -> tuple[T, ...]:

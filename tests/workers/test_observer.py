@@ -41,12 +41,13 @@ from minutebook.settings import Settings
 from minutebook.store.kernel import Store
 from minutebook.tokens import estimate_tokens
 from minutebook.workers.chunking import chunk_cap
-from minutebook.workers.observer import ObservePrepared, ObserverDesk, is_minute, old_memory, prepare, think
+from minutebook.workers.observer import ObservePrepared, ObserverDesk, old_memory, prepare, think
 from minutebook.workers.roles import Context
 from minutebook.workers.showing import (
     NONE_YET,
     SEPARATOR,
     UNREADABLE_TIME,
+    is_minute,
     lines_or_none,
     local_minute,
     shown_text,
@@ -156,16 +157,16 @@ def test_times_are_shown_to_the_minute_in_the_sessions_zone_003_002(time: str, z
 
 def test_every_kind_of_content_is_sent_or_has_a_placeholder_003_003(store: Store) -> None:
     kinds = [
-        Part(kind="thinking", text="let me see"),
+        Part(kind="thinking", text="hm"),
         Part(kind="thinking", text=""),
         Part(kind="text", text="I will run it"),
-        Part(kind="tool_call", name="Bash", text='{"command":"ls"}'),
+        Part(kind="tool_call", name="Bash", text="{}"),
         Part(kind="image", text="image/png, 12 KB"),
         Part(kind="other", text="[document, 3 pages]"),
     ]
     branch = deliver(store, [entry("assistant", *kinds), entry("user", kinds[4]), entry("tool_result", kinds[4])])
     assert texts(chunk_of(store, branch)) == [
-        '[thinking]\nlet me see\nI will run it\n[call Bash {"command":"ls"}]\n[image image/png, 12 KB]\n[document, 3 pages]',
+        "[thinking]\nhm\nI will run it\n[call Bash {}]\n[image image/png, 12 KB]\n[document, 3 pages]",
         "[image image/png, 12 KB]",
         "[image image/png, 12 KB]",
     ]
