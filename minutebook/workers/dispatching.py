@@ -48,7 +48,7 @@ class Dispatcher:
 
     def next_flush_at(self) -> float | None:
         """When the next session counts as idle, in the store's seconds."""
-        return min(self._flush_at.values(), default=None)
+        return min(list(self._flush_at.values()), default=None)
 
     def _running(self) -> set[Job]:
         return {state.job for state in self._store.jobs() if state.state == "running"}

@@ -38,7 +38,7 @@ class Engine:
     minds: role and settings → mind; mind: one for all. settings_for: branch → settings, asked for each job.
     roles: those that this process serves. concurrency: jobs of one role at once. queue_path, wake_path: beside the
     store when None. intake: called before each look at the board, to take in what hooks announced. role_modules: role →
-    what prepares and thinks.
+    what prepares and thinks. failure: why it ended by itself. worked_at: monotonic seconds of the last job.
     """
 
     def __init__(
@@ -77,6 +77,8 @@ class Engine:
         self._halted = threading.Event()
         self.failure: StoreError | None = None
         self._looked = threading.Condition()
+        self._listening = True
+        self.worked_at = time.monotonic()
         self._asked = 0
         self._answered = 0
         self._watching = 0
@@ -94,7 +96,6 @@ class Engine:
     def start(self) -> None:
         """Start the threads; the first thing is a sweep over all branches. Once started, does nothing."""
         if self._thread.ident is None:
-            self._waker.listen()
             for lane in self._lanes:
                 lane.start()
             self._thread.start()
@@ -108,19 +109,24 @@ class Engine:
 
         False at the timeout, and when only jobs are left that pause after a failure.
         """
+        return self.wait_quiet(timeout_seconds) == "idle"
+
+    def wait_quiet(self, timeout_seconds: float | None = None) -> Verdict:
+        """Like run_until_idle, and tells how it ended: idle, waiting, or busy still."""
         self.start()
-        return self._ask(("idle", "waiting"), timeout_seconds) == "idle"
+        return self._ask(("idle", "waiting"), timeout_seconds)
 
     def look(self) -> Verdict:
         """What there is to do, after one more look at the board."""
         return self._ask(("idle", "waiting", "busy"), None)
 
     def listen(self, on: bool) -> None:
-        """Whether hooks find a worker here. Only between looks of a quiet engine."""
-        if on:
-            self._waker.listen()
-        else:
-            self._waker.deafen()
+        """Whether hooks find a worker here, from the next look on."""
+        self._listening = on
+
+    def expects_work(self) -> bool:
+        """Whether a session will be observed when it has been idle for long enough."""
+        return self._dispatcher.next_flush_at() is not None
 
     def stop(self, timeout_seconds: float = STOP_SECONDS) -> bool:
         """Finish the jobs in hand and end; False when one was still in hand at the timeout, and was released."""
@@ -168,6 +174,10 @@ class Engine:
             self._looked.notify_all()
 
     def _pass(self, seen: int | None) -> None:
+        if self._listening:
+            self._waker.listen()
+        else:
+            self._waker.deafen()
         self._take_in()
         self._sweep_when_due(seen)
         self._dispatcher.take_idle()
@@ -242,6 +252,7 @@ class Engine:
     # -- a worker's thread -------------------------------------------------------------------------------------
 
     def _run_job(self, job: Job) -> None:
+        self.worked_at = time.monotonic()
         try:
             run_job(
                 self._store,
@@ -256,6 +267,7 @@ class Engine:
         except Exception:
             logger.exception("%s of %s: the store failed; the job is done again", job.role, job.branch)
             self._halted.wait(PAUSE_AFTER_ERROR_SECONDS)
+        self.worked_at = time.monotonic()
 
 
 def queue_path_of(store: Store) -> Path:

@@ -1,0 +1,113 @@
+"""A worker process in the foreground: starts an engine, waits for a reason to leave, and leaves in order."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+from minutebook.debuglog import DebugLog
+from minutebook.places import data_dir
+from minutebook.settings_loading import load
+from minutebook.store.kernel import Store
+from minutebook.store.opening import open_store
+from minutebook.workers.choosing import ProjectSettings, mind_for
+from minutebook.workers.engine import ALL_ROLES, STOP_SECONDS, Engine
+from minutebook.workers.runner import Minds, SettingsFor
+
+LOOK_SECONDS = 0.25
+"""How soon a signal is obeyed. Python runs its handler at once; this is for the thread that waits for it."""
+
+
+def run_worker(
+    store_url: str,
+    roles: Sequence[str] = ALL_ROLES,
+    concurrency: int | None = None,
+    until_idle: bool = False,
+    idle_exit_seconds: float | None = None,
+    *,
+    minds: Minds = mind_for,
+    settings_for: SettingsFor | None = None,
+    intake: Callable[[Store], object] | None = None,
+    stop_seconds: float = STOP_SECONDS,
+) -> int:
+    """Work on a store until SIGTERM or SIGINT, until idle, or until idle for so long; returns the exit code.
+
+    concurrency: jobs of one role at once, the setting when None. 1: only jobs that pause after a failure are left.
+    Raises BadSetting of the global settings, and StoreError when the store cannot be used.
+    """
+    settings = load(None, {}).settings
+    store = open_store(store_url)
+    try:
+        engine = Engine(
+            store,
+            settings_for=settings_for or ProjectSettings(),
+            minds=minds,
+            roles=roles,
+            concurrency=concurrency or settings.worker_concurrency,
+            sweep_seconds=settings.sweep_seconds,
+            log=DebugLog(settings.debug_log, data_dir()),
+            intake=None if intake is None else lambda: intake(store),
+        )
+        with stop_on_signals() as stopped:
+            engine.start()
+            try:
+                return _until_idle(engine, stopped) if until_idle else _until_left(engine, stopped, idle_exit_seconds)
+            finally:
+                engine.stop(stop_seconds)
+    finally:
+        store.close()
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[threading.Event]:
+    """An event that SIGTERM and SIGINT set; the second signal does what it always did. Main thread only."""
+    stopped = threading.Event()
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        stopped.set()
+        signal.signal(number, before[signal.Signals(number)])
+
+    for number in before:
+        signal.signal(number, stop)
+    try:
+        yield stopped
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _until_idle(engine: Engine, stopped: threading.Event) -> int:
+    while not stopped.is_set():
+        verdict = engine.wait_quiet(LOOK_SECONDS)
+        if verdict != "busy":
+            return 0 if verdict == "idle" else 1
+    return 0
+
+
+def _until_left(engine: Engine, stopped: threading.Event, idle_exit_seconds: float | None) -> int:
+    look_at = None if idle_exit_seconds is None else time.monotonic() + idle_exit_seconds
+    while not stopped.wait(LOOK_SECONDS):
+        if engine.failure is not None:
+            raise engine.failure
+        if idle_exit_seconds is None or look_at is None or time.monotonic() < look_at:
+            continue
+        look_at = engine.worked_at + idle_exit_seconds
+        if time.monotonic() >= look_at:
+            if _left(engine):
+                return 0
+            look_at = time.monotonic() + idle_exit_seconds
+    return 0
+
+
+def _left(engine: Engine) -> bool:
+    """Leave when idle: first no hook finds us any more, then one last look at what it may have left for us."""
+    if engine.look() != "idle" or engine.expects_work():
+        return False
+    engine.listen(False)
+    if engine.look() == "idle":
+        return True
+    engine.listen(True)
+    return False
