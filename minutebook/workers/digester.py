@@ -182,7 +182,7 @@ class DigesterDesk(RoleDesk):
         return True
 
     def _too_long(self, tokens: int) -> Refusal:
-        """The second time the run has its digest, by selection, and its total says so; a shorter text may still come."""
+        """The second time the run has its digest, by selection: its total says so; a shorter one may still come."""
         self.over_long += 1
         self.total += self.over_long == OVER_LONG_MAX
         advice = "shorten it" if self.over_long < OVER_LONG_MAX else "lines are selected instead, you can end"

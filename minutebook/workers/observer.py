@@ -21,7 +21,7 @@ from minutebook.records import (
     Relevance,
     observation_id,
 )
-from minutebook.workers.chunking import Chunk, chunk_cap, take_chunk
+from minutebook.workers.chunking import WINDOW_PARTS, Chunk, chunk_cap, take_chunk
 from minutebook.workers.contract import Mind, ObserveBatch, Proposal
 from minutebook.workers.desks import Call, Refusal, RoleDesk, cut_content, list_field, optional_ids, quoted, text_field
 from minutebook.workers.recording import Span
@@ -95,6 +95,11 @@ def think(prepared: ObservePrepared, mind: Mind) -> Outcome:
     span = _span(prepared.read, prepared.chunk, prepared.now, mind.name)
     entries = [_recorded(span, list(desk.accepted.values())), *_superseding(span, desk.superseded, prepared.current)]
     return _outcome(prepared.branch, prepared.read, entries, prepared.covers)
+
+
+def old_memory_cap(max_tokens: int, window: int | None) -> int:
+    """The setting, but never more than a fifth of a window that is known: it shares the request with the chunk."""
+    return max_tokens if window is None or window <= 0 else min(max_tokens, window // WINDOW_PARTS)
 
 
 def old_memory(
@@ -181,7 +186,8 @@ def relevance_field(proposal: Proposal) -> Relevance:
 def _batch(context: Context, chunk: Chunk, memory: Memory, *, now: str) -> ObserveBatch:
     active = [held.record for held in memory.active()]
     current = [held.record for held in memory.current()]
-    reflections, observations = old_memory(current, active, context.settings.old_memory_max_tokens)
+    share = old_memory_cap(context.settings.old_memory_max_tokens, context.window)
+    reflections, observations = old_memory(current, active, share)
     return ObserveBatch(
         sources=chunk.shown,
         observations=observations,

@@ -41,7 +41,7 @@ from minutebook.settings import Settings
 from minutebook.store.kernel import Store
 from minutebook.tokens import estimate_tokens
 from minutebook.workers.chunking import chunk_cap
-from minutebook.workers.observer import ObservePrepared, ObserverDesk, old_memory, prepare, think
+from minutebook.workers.observer import ObservePrepared, ObserverDesk, old_memory, old_memory_cap, prepare, think
 from minutebook.workers.roles import Context
 from minutebook.workers.showing import (
     NONE_YET,
@@ -484,6 +484,13 @@ def test_old_memory_stays_within_its_bound_003_017(store: Store) -> None:
     assert batch.reflections[-1].content == "conclusion 4999"
     assert batch.observations[-1].content == "event 49"
     assert batch.left_out == 5_050 - len(batch.reflections) - len(batch.observations)
+
+
+@pytest.mark.parametrize(
+    ("window", "cap"), [(None, 8_000), (0, 8_000), (1_000_000, 8_000), (40_000, 8_000), (20_000, 4_000), (4, 0)]
+)
+def test_old_memory_shares_a_small_window_003_017(window: int | None, cap: int) -> None:
+    assert old_memory_cap(8_000, window) == cap
 
 
 def test_what_weighs_most_is_shown_first_then_the_newest_in_ledger_order_003_017() -> None:
