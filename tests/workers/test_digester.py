@@ -13,6 +13,7 @@ from minutebook.pipeline.clocks import due_roles
 from minutebook.pipeline.outcomes import Committed, Outcome, Refused, commit_outcome
 from minutebook.pipeline.projection import digest_budget, full_projection
 from minutebook.pipeline.readings import read_state
+from minutebook.pipeline.recall import recall
 from minutebook.records import DIGEST, Branch, Reflection
 from minutebook.settings import Settings
 from minutebook.store.kernel import Store
@@ -255,6 +256,7 @@ def test_what_a_digest_records_003_035(store: Store) -> None:
 def test_a_reflection_under_the_watermark_stays_in_the_ledger_003_035(store: Store) -> None:
     branch = branch_with(store, *SIX)
     run(store, branch, text("a digest"))
+    assert [each.record for each in recall(store, branch, SIX[0].id).reflections] == [SIX[0]]
     projection = full_projection(memory_of(store, branch), 1, digest_tokens=100)
     assert [held.record for held in projection.recent] == SIX[4:]
     assert [held.record for held in projection.reflections] == SIX

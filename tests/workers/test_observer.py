@@ -1,4 +1,4 @@
-"""The observer: what it is sent, what its desk accepts, what it records."""
+"""The observer: what it is sent, and what a run records."""
 
 from dataclasses import replace
 from typing import Any
@@ -19,77 +19,21 @@ from builders import (
     result,
     say,
 )
+from observing import capped, chunk_of, context, proposal, request, run, texts
 
 from minutebook.errors import ProviderFailed, SpanFailed
 from minutebook.pipeline.branches import Path
+from minutebook.pipeline.deliveries import HostCompaction
 from minutebook.pipeline.outcomes import Committed, Outcome, Refused, commit_outcome
-from minutebook.pipeline.projection import project
+from minutebook.pipeline.recall import recall
 from minutebook.pipeline.sourcetext import entry_text
-from minutebook.records import (
-    DROPS,
-    INJECTED,
-    NOTE,
-    OBSERVATIONS,
-    REFLECTIONS,
-    RETIREMENTS,
-    Branch,
-    Part,
-    Reflection,
-    reflection_line,
-)
+from minutebook.records import INJECTED, NOTE, OBSERVATIONS, Part
 from minutebook.settings import Settings
 from minutebook.store.kernel import Store
 from minutebook.tokens import estimate_tokens
 from minutebook.workers.chunking import chunk_cap
-from minutebook.workers.observer import ObservePrepared, ObserverDesk, old_memory, old_memory_cap, prepare, think
-from minutebook.workers.roles import Context
-from minutebook.workers.showing import (
-    NONE_YET,
-    SEPARATOR,
-    UNREADABLE_TIME,
-    is_minute,
-    lines_or_none,
-    local_minute,
-    shown_text,
-    zone_of,
-)
-
-
-def context(store: Store, branch: Branch, **more: Any) -> Context:
-    settings = more.pop("settings", Settings())
-    return Context(store=store, branch=branch, settings=settings, now="2026-05-02T12:00:00Z", **more)
-
-
-def chunk_of(store: Store, branch: Branch, **more: Any) -> ObservePrepared:
-    prepared = prepare(context(store, branch, **more))
-    assert isinstance(prepared, ObservePrepared)
-    return prepared
-
-
-def texts(prepared: ObservePrepared) -> list[str]:
-    return [shown.text for shown in prepared.batch.sources]
-
-
-def request(prepared: ObservePrepared) -> str:
-    return SEPARATOR.join(map(shown_text, prepared.batch.sources))
-
-
-def proposal(content: str = "The user prefers tabs", **fields: Any) -> dict[str, Any]:
-    return {"content": content, "timestamp": MINUTE, "relevance": "high", "sources": ["s1"], **fields}
-
-
-def desk_of(prepared: ObservePrepared) -> ObserverDesk:
-    return ObserverDesk(prepared.batch, prepared.known)
-
-
-def run(store: Store, branch: Branch, *script: Any, **more: Any) -> Committed | Refused:
-    outcome = think(chunk_of(store, branch, **more), ScriptedMind(script))
-    return commit_outcome(store, branch, outcome)
-
-
-def capped(tokens: int) -> Settings:
-    return Settings(observer_chunk_max_tokens=tokens)
-
+from minutebook.workers.observer import ObservePrepared, prepare, think
+from minutebook.workers.showing import SEPARATOR, UNREADABLE_TIME, local_minute, shown_text, zone_of
 
 # -- the request ---------------------------------------------------------------------------------------------------
 
@@ -108,7 +52,7 @@ def test_only_source_entries_after_the_coverage_are_sent_oldest_first_003_001(st
     ]
     branch = deliver(store, before)
     remember(store, branch, observations=[observed("earlier")], reflections=[concluded("durable")])
-    deliver(store, new)
+    deliver(store, [*new[:4], HostCompaction(id="c1", first_kept=new[2].id), *new[4:]])
     sent = [each for each in new if each.custom_type not in (INJECTED, NOTE)]
     assert texts(chunk_of(store, branch)) == [entry_text(each) for each in sent]
 
@@ -254,8 +198,8 @@ def test_a_lone_entry_over_the_cap_is_an_excerpt_within_it_003_006(store: Store)
     memory = memory_of(store, branch)
     assert memory.observed == 1
     assert [held.record.source_ids for held in memory.observations.values()] == [("big",)]
-    whole = Path(store, branch).at(0)
-    assert whole is not None and entry_text(whole.entry) == long
+    (recalled,) = recall(store, branch, next(iter(memory.observations))).sources
+    assert entry_text(recalled.entry) == long
 
 
 def test_an_entry_over_the_cap_waits_for_its_own_run_003_006(store: Store) -> None:
@@ -340,232 +284,6 @@ def test_a_late_second_run_is_refused(store: Store) -> None:
     outcomes = [think(prepared, ScriptedMind([[proposal(words)]])) for words in ("first", "second")]
     assert isinstance(commit_outcome(store, branch, outcomes[0]), Committed)
     assert isinstance(commit_outcome(store, branch, outcomes[1]), Refused)
-
-
-# -- the desk ------------------------------------------------------------------------------------------------------
-
-
-def test_unknown_aliases_are_removed_and_ids_kept_once_in_ledger_order_003_013(store: Store) -> None:
-    branch = deliver(store, [say(f"entry {n}", id=f"e{n}") for n in range(1, 10)])
-    desk = desk_of(chunk_of(store, branch))
-    given = ["s9", "s3", "s99", "s3", "[s1]", *(f"s{n}" for n in range(8, 1, -1))]
-    receipt = desk.record([proposal(sources=given)])
-    assert (receipt.recorded, receipt.refused, receipt.ignored) == (1, (), 1)
-    assert [each.source_ids for each in desk.accepted.values()] == [tuple(f"e{n}" for n in range(1, 10))]
-
-
-def test_a_proposal_without_a_known_source_is_refused_alone_003_013(store: Store) -> None:
-    branch = deliver(store, [say("one")])
-    receipt = desk_of(chunk_of(store, branch)).record([proposal("bad", sources=["s7"]), proposal("good")])
-    assert (receipt.recorded, receipt.total) == (1, 1)
-    (reason,) = receipt.refused
-    assert reason.startswith("proposal 1: sources:") and "s7" in reason
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("content", ""),
-        ("content", " \n "),
-        ("content", 7),
-        ("content", None),
-        ("timestamp", "2026-5-02 10:30"),
-        ("timestamp", "2026-05-02T10:30"),
-        ("timestamp", "2026-05-02 10:30:00"),
-        ("timestamp", "2026-05-02 10:30 "),
-        ("timestamp", "2026-02-30 10:30"),
-        ("timestamp", "2026-05-02 24:30"),
-        ("timestamp", "٢٠٢٦-05-02 10:30"),
-        ("timestamp", UNREADABLE_TIME),
-        ("timestamp", None),
-        ("relevance", "urgent"),
-        ("relevance", "High"),
-        ("relevance", ["high"]),
-        ("relevance", None),
-        ("sources", []),
-        ("sources", "s1"),
-        ("sources", None),
-        ("sources", [1]),
-    ],
-)
-def test_a_malformed_field_is_named_and_the_good_proposal_kept_003_014(store: Store, field: str, value: Any) -> None:
-    branch = deliver(store, [say("one")])
-    desk = desk_of(chunk_of(store, branch))
-    receipt = desk.record([{**proposal("bad"), field: value}, proposal("good")])
-    assert [each.content for each in desk.accepted.values()] == ["good"]
-    (reason,) = receipt.refused
-    assert reason.startswith(f"proposal 1: {field}:")
-
-
-def test_a_proposal_that_is_no_object_is_refused_003_014(store: Store) -> None:
-    branch = deliver(store, [say("one")])
-    receipt = desk_of(chunk_of(store, branch)).record(["prose", proposal()])  # type: ignore[list-item]
-    assert (receipt.recorded, len(receipt.refused)) == (1, 1)
-
-
-@pytest.mark.parametrize(
-    ("text", "is_one"),
-    [("2026-05-02 10:30", True), ("2024-02-29 00:00", True), ("2025-02-29 00:00", False), ("2026-05-02 10:3", False)],
-)
-def test_is_minute_003_014(text: str, is_one: bool) -> None:
-    assert is_minute(text) is is_one
-
-
-@pytest.mark.parametrize(
-    ("given", "stored"),
-    [
-        ("one\rtwo\nthree\r\nfour", "one two three four"),
-        ("  padded\n", "padded"),
-        ("x" * 10_000, "x" * 10_000),
-        ("x" * 10_001, "x" * 10_000 + " […1 characters cut]"),
-        ("x" * 12_345, "x" * 10_000 + " […2,345 characters cut]"),
-    ],
-)
-def test_content_is_one_line_of_bounded_length_003_015(store: Store, given: str, stored: str) -> None:
-    branch = deliver(store, [say("one")])
-    desk = desk_of(chunk_of(store, branch))
-    desk.record([proposal(given)])
-    assert [each.content for each in desk.accepted.values()] == [stored]
-
-
-def test_the_same_proposal_twice_is_stored_once_003_016(store: Store) -> None:
-    branch = deliver(store, [say("one", id="e1")])
-    desk = desk_of(chunk_of(store, branch))
-    first = desk.record([proposal(), proposal(), proposal(timestamp="2026-05-02 10:31")])
-    second = desk.record([proposal(), proposal("other"), proposal(relevance="?")])
-    assert (first.recorded, first.duplicate, first.total) == (2, 1, 2)
-    assert (second.recorded, second.duplicate, len(second.refused), second.total) == (1, 1, 1, 3)
-
-
-def test_an_observation_of_the_ledger_is_a_duplicate_003_016(store: Store) -> None:
-    """003-016: dropped or not; a run that only repeats what is known covers its span without a record."""
-    branch = deliver(store, [say("one", id="e1")])
-    known = observed("The user prefers tabs", "high")
-    remember(store, branch, observations=[known], covers=0)
-    remember(store, branch, dropped=[known], covers=0)
-    mind = ScriptedMind([[proposal()]])
-    commit_outcome(store, branch, think(chunk_of(store, branch), mind))
-    assert (mind.receipts[0].recorded, mind.receipts[0].duplicate) == (0, 1)
-    memory = memory_of(store, branch)
-    assert (len(memory.observations), memory.observed) == (1, 1)
-
-
-# -- old memory ----------------------------------------------------------------------------------------------------
-
-
-def test_the_first_request_has_no_old_memory_and_the_local_time_003_017(store: Store) -> None:
-    branch = deliver(store, [say("hello")], zone="Europe/Berlin")
-    batch = chunk_of(store, branch).batch
-    assert (batch.observations, batch.reflections, batch.left_out) == ((), (), 0)
-    assert (batch.now, batch.zone) == ("2026-05-02 14:00", "Europe/Berlin")
-    assert lines_or_none(map(reflection_line, batch.reflections)) == NONE_YET
-
-
-def test_old_memory_is_current_and_active_only_003_017(store: Store) -> None:
-    branch = deliver(store, [say("hello")])
-    kept, gone = observed("kept"), observed("gone")
-    current, retired = concluded("current", kept), concluded("retired", kept)
-    remember(store, branch, observations=[kept, gone], reflections=[current, retired])
-    remember(store, branch, dropped=[gone], retired=[retired])
-    deliver(store, [say("more")])
-    batch = chunk_of(store, branch).batch
-    assert (batch.observations, batch.reflections, batch.left_out) == ((kept,), (current,), 0)
-
-
-def test_old_memory_stays_within_its_bound_003_017(store: Store) -> None:
-    branch = deliver(store, [say("hello")])
-    seen = [observed(f"event {n}") for n in range(50)]
-    remember(store, branch, observations=seen, reflections=[concluded(f"conclusion {n}") for n in range(5_000)])
-    deliver(store, [say("more")])
-    batch = chunk_of(store, branch, settings=Settings(old_memory_max_tokens=400)).batch
-    lines = [reflection_line(each) for each in batch.reflections]
-    assert 150 <= estimate_tokens("\n".join(lines)) <= 200
-    assert sum(each.tokens for each in (*batch.reflections, *batch.observations)) <= 400
-    assert batch.reflections[-1].content == "conclusion 4999"
-    assert batch.observations[-1].content == "event 49"
-    assert batch.left_out == 5_050 - len(batch.reflections) - len(batch.observations)
-
-
-@pytest.mark.parametrize(
-    ("window", "cap"), [(None, 8_000), (0, 8_000), (1_000_000, 8_000), (40_000, 8_000), (20_000, 4_000), (4, 0)]
-)
-def test_old_memory_shares_a_small_window_003_017(window: int | None, cap: int) -> None:
-    assert old_memory_cap(8_000, window) == cap
-
-
-def test_what_weighs_most_is_shown_first_then_the_newest_in_ledger_order_003_017() -> None:
-    seen = [observed(f"{n}", level) for n, level in enumerate(["critical", "low", "medium", "medium", "high", "low"])]
-    price = seen[0].tokens + 2
-    assert old_memory([], seen, 100 * price)[1] == tuple(seen)
-    assert [each.content for each in old_memory([], seen, 3 * price)[1]] == ["0", "3", "4"]
-
-
-def test_room_that_reflections_leave_is_for_observations_003_017() -> None:
-    reflections: list[Reflection] = [concluded("short")]
-    seen = [observed(f"event {n}") for n in range(20)]
-    room = sum(each.tokens + 1 for each in (*reflections, *seen))
-    assert old_memory(reflections, seen, room) == (tuple(reflections), tuple(seen))
-
-
-# -- corrections ---------------------------------------------------------------------------------------------------
-
-
-def test_a_correction_takes_back_what_it_replaces_and_what_rests_on_it(store: Store) -> None:
-    branch = deliver(store, [say("use port 8080", id="e0")])
-    old, other = observed("Port is 8080", "critical"), observed("Language is Python")
-    resting, standing = concluded("The service listens on 8080", old, other), concluded("Python it is", other)
-    remember(store, branch, observations=[old, other], reflections=[resting, standing])
-    deliver(store, [say("no, port 9090", id="e1")])
-    done = run(store, branch, [proposal("Port is 9090", supersedes=[old.id, "ffffffffffff"])])
-    assert isinstance(done, Committed)
-    assert [(each.kind, each.since, each.covers) for each in done.entries] == [
-        (OBSERVATIONS, 1, 2),
-        (DROPS, 1, 2),
-        (RETIREMENTS, 1, 2),
-    ]
-    assert [each.data.get("by") for each in done.entries] == [None, "superseded", "superseded"]
-    memory = memory_of(store, branch)
-    assert [held.record.content for held in memory.active()] == ["Language is Python", "Port is 9090"]
-    assert [held.record for held in memory.current()] == [standing]
-    at_once = project(memory, 2, reference=None, digest_tokens=100)
-    assert old.id not in {held.record.id for held in at_once.observations}
-
-
-def test_unknown_superseded_ids_are_ignored_and_counted(store: Store) -> None:
-    branch = deliver(store, [say("one")])
-    desk = desk_of(chunk_of(store, branch))
-    receipt = desk.record([proposal(supersedes=["ffffffffffff", "eeeeeeeeeeee"])])
-    assert (receipt.recorded, receipt.ignored, receipt.refused) == (1, 2, ())
-    assert not desk.superseded
-
-
-def test_an_observation_of_the_same_run_can_be_superseded(store: Store) -> None:
-    branch = deliver(store, [say("port 8080", id="e1"), say("no, 9090", id="e2")])
-    desk = desk_of(chunk_of(store, branch))
-    desk.record([proposal("Port is 8080")])
-    (first,) = desk.accepted
-    desk.record([proposal("Port is 9090", sources=["s2"], supersedes=[first])])
-    assert list(desk.superseded) == [first]
-    assert len(desk.accepted) == 2
-
-
-def test_a_proposal_cannot_supersede_itself_nor_a_duplicate_anything(store: Store) -> None:
-    branch = deliver(store, [say("one", id="e0")])
-    old = observed("old")
-    remember(store, branch, observations=[old])
-    deliver(store, [say("two", id="e1")])
-    desk = desk_of(chunk_of(store, branch))
-    desk.record([proposal("new")])
-    (new,) = desk.accepted
-    assert desk.record([proposal("new", supersedes=[old.id, new])]).duplicate == 1
-    assert not desk.superseded
-
-
-def test_without_a_correction_only_observations_are_recorded(store: Store) -> None:
-    branch = deliver(store, [say("one")])
-    outcome = think(chunk_of(store, branch), ScriptedMind([[proposal()]]))
-    assert [each.kind for each in outcome.entries] == [OBSERVATIONS]
-    assert REFLECTIONS not in {each.kind for each in outcome.entries}
 
 
 def test_a_fork_observes_from_what_it_inherits(store: Store) -> None:
