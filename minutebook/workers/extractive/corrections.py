@@ -8,12 +8,13 @@ Each asks for a shared subject wherever the correction names one, so that a fact
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from minutebook.records import Observation
 from minutebook.workers.extractive.statements import Kind, classify
 from minutebook.workers.extractive.subjects import Subject, Value, comparable, content_words, same_subject, subject_of
+from minutebook.workers.extractive.wordings import CORRECTION
 
 SUPERSEDED_MAX = 6
 ANAPHORA_REACH = 3
@@ -29,7 +30,7 @@ _EVENT = re.compile(
     r"User showed|User rejected|Assistant finished|Recurring error|Often edited|Done)\b"
 )
 _STOP = (
-    r"(?=\s*(?:[,;!?)—–\"”]|\.(?:\s|$)|\s-\s|->|→|$|\b(?:but|and|to|with|because|since|as|for|so|any ?more|"
+    r"(?=\s*(?:[,;!?)—–。，；！\"”]|\.(?:\s|$)|\s-\s|->|→|$|\b(?:but|and|to|with|because|since|as|for|so|any ?more|"
     r"any longer|either|please|which|that|when|like|we|it|it's|use|by|in the|then|now|who|here|there|at all)\b))"
 )
 _ARTICLE = r"(?:(?:the|a|an|on|in|at|by|via|using|use|our|my|to|like|old|from|with|about) )*"
@@ -51,7 +52,8 @@ _OLD_FORMS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             "not",
             (
-                r"(?<!if )(?<!or )(?<!why )(?<!that's )(?<!that is )(?<!this is )(?:\bnot|\bisn'?t|\baren'?t|"
+                r"(?<!if )(?<!or )(?<!why )(?<!that's )(?<!that is )(?<!this is )(?:\bnot|(?<=, )no(?= \S*\d)|"
+                r"\bisn'?t|\baren'?t|"
                 r"\bwasn'?t|\bnicht|\bne pas|\bpas) (?!only\b|"
                 r"sure\b|just\b|yet\b|really\b)"
             ),
@@ -60,7 +62,8 @@ _OLD_FORMS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             "was",
             (r"\b(?:was|were|previously|formerly|i said|said) (?!wrong|incorrect|not\b|moved|changed|that\b)"),
         ),
-        ("move", r"(?:不是|而不是|不再用|不用|ではなく)"),
+        ("rename", r"\brenam(?:e|ed|ing) (?=\S+ (?:to|into|as)\b)"),
+        ("move", r"(?:不是|而不是|不再用|不用|ではなく) ?"),
     )
 )
 _ARROW = re.compile(r"(?P<old>[\w./@:-]{1,60}) ?(?:->|→|=>) ?\S")
@@ -81,6 +84,12 @@ _POINTS_BACK = re.compile(
     r"ing) my mind|my mistake|"
     r"that'?s (?:wrong|not right|incorrect)|i was wrong|i misspoke)\b|^(?:oh |well |sorry,? |wait,? )*(?:no|nope|"
     r"correction|sorry|wait|oops|actually)\b",
+    re.IGNORECASE,
+)
+_AFTER_ALL = re.compile(r"\bafter all\b", re.IGNORECASE)
+_USE_FOR = re.compile(
+    r"^(?:please |let's |we |we'll |ok,? |and )*(?:use|go with|using) (?P<thing>[^,.;]{1,40}) (?:for|as|"
+    r"in) (?P<purpose>[^,.;]{1,60})",
     re.IGNORECASE,
 )
 _PERSON_CUE = re.compile(
@@ -145,8 +154,8 @@ def replaced(correction: str, claims: Sequence[Claim], *, marked: bool = True) -
     subject = subject_of(correction)
     standing = [claim for claim in claims if claim.kind in _STATES and claim.text != correction]
     if not marked:
-        return tuple(claim for claim in standing if _restates(subject, claim))[-SUPERSEDED_MAX:]
-    for evidence in (_by_old_value, _by_new_value, _by_denial, _by_pointing_back):
+        return tuple(claim for claim in standing if _restates(correction, subject, claim))[-SUPERSEDED_MAX:]
+    for evidence in _EVIDENCE:
         if found := evidence(correction, subject, standing):
             return tuple(found[-SUPERSEDED_MAX:])
     return ()
@@ -188,7 +197,7 @@ def _by_old_value(correction: str, subject: Subject, claims: Sequence[Claim]) ->
     found: dict[str, Claim] = {}
     for form, span in old_values(correction):
         old = content_words(span)
-        holding = [claim for claim in claims if old <= claim.asserted]
+        holding = [claim for claim in claims if old <= claim.asserted and (form != "rename" or _names(claim))]
         for claim in _about_it(correction, subject, holding, old, form, len(claims)):
             found[claim.id] = claim
     return sorted(found.values(), key=lambda claim: claim.order)
@@ -212,8 +221,13 @@ def _about_it(
         return holding[-1:] if not topic or topic <= subject.numbers_only else []
     if total >= 6 and len(holding) > total / 2:
         return []
-    kinds = _STATES if form in ("move", "arrow", "gone") else _RULES
+    kinds = _STATES if form in ("move", "rename", "arrow", "gone") else _RULES
     return [claim for claim in holding if claim.kind in kinds]
+
+
+def _names(claim: Claim) -> bool:
+    """Whether the statement gives something its name."""
+    return bool(re.search(r"\b(?:call|name)", claim.text, re.IGNORECASE))
 
 
 def _contrasts(subject: Subject, claim: Claim, old: frozenset[str]) -> bool:
@@ -222,26 +236,38 @@ def _contrasts(subject: Subject, claim: Claim, old: frozenset[str]) -> bool:
     return bool(one and other and subject.head == claim.subject.head and one - other and other - one)
 
 
-def _by_new_value(_correction: str, subject: Subject, claims: Sequence[Claim]) -> list[Claim]:
-    return [claim for claim in claims if claim.kind != "assistant" and _another_value(subject, claim.subject)]
+def _by_new_value(correction: str, subject: Subject, claims: Sequence[Claim]) -> list[Claim]:
+    new = _new_values(correction, subject)
+    return [claim for claim in claims if claim.kind != "assistant" and _another_value(subject, claim.subject, new)]
 
 
-def _another_value(subject: Subject, other: Subject) -> bool:
+def _new_values(text: str, subject: Subject) -> list[Value]:
+    """The values of a statement without those that it names as old."""
+    old = frozenset[str]().union(*(content_words(span) for _, span in old_values(text)))
+    return [value for value in subject.values if not content_words(value.text) <= old]
+
+
+def _another_value(subject: Subject, other: Subject, new: Sequence[Value]) -> bool:
     if not same_subject(subject, other):
         return False
-    if subject.values:
-        return _differ(subject.values, other.values)
+    if new:
+        return _differ(new, other.values)
     return not other.values and subject.words != other.words and subject.states and other.states
 
 
 def _differ(new: Sequence[Value], old: Sequence[Value]) -> bool:
     """Whether a new value could take an old one's place, and the old state does not already hold it."""
-    held = {value.text for value in old}
-    pairs = [(one, other) for one in new for other in old if comparable(one, other)]
-    return any(one.text != other.text and one.text not in held for one, other in pairs)
+    held, given = {value.text for value in old}, {value.text for value in new}
+    fresh = [value for value in new if value.text not in held]
+    stale = [value for value in old if value.text not in given]
+    return any(comparable(one, other) for one in fresh for other in stale)
 
 
-def _restates(subject: Subject, claim: Claim) -> bool:
+def _restates(text: str, subject: Subject, claim: Claim) -> bool:
+    if (one := _USE_FOR.match(text)) and (other := _USE_FOR.match(claim.text)):
+        purpose = content_words(one["purpose"])
+        same_purpose = bool(purpose) and purpose == content_words(other["purpose"])
+        return same_purpose and not content_words(one["thing"]) & content_words(other["thing"])
     exact = bool(subject.phrase) and subject.phrase == claim.subject.phrase and subject.head == claim.subject.head
     return (
         exact
@@ -263,6 +289,30 @@ def _by_denial(correction: str, subject: Subject, claims: Sequence[Claim]) -> li
     ]
 
 
+def _by_all_its_words(correction: str, subject: Subject, claims: Sequence[Claim]) -> list[Claim]:
+    """A change that repeats every word of a statement is about that statement, and carries it on."""
+    least = 1 if _AFTER_ALL.search(correction) else 3
+    said = [claim for claim in claims if claim.kind != "assistant" and len(claim.subject.words) >= least]
+    return [claim for claim in said if claim.subject.words <= subject.words]
+
+
+def _by_topic(correction: str, subject: Subject, claims: Sequence[Claim]) -> list[Claim]:
+    """The newest statement on the same topic with another value; of an outright correction also without a value."""
+    new = _new_values(correction, subject)
+    outright = bool(CORRECTION.search(correction.lower()))
+    least = 1 if _AFTER_ALL.search(correction) else 2 if outright else len(subject.topic) + 1
+    for claim in reversed(claims):
+        one, other = subject.topic, claim.subject.topic
+        shared = len(one & other)
+        if not shared or claim.kind == "assistant" or _contrasts(subject, claim, frozenset()):
+            continue
+        if (one <= other or other <= one or shared >= 2) and _differ(new, claim.subject.values):
+            return [claim]
+        if shared >= max(least, 0.5 * len(other)) and claim.kind in _RULES:
+            return [claim]
+    return []
+
+
 def _by_pointing_back(correction: str, subject: Subject, claims: Sequence[Claim]) -> list[Claim]:
     """The last statement that the words can mean; none if the correction names a subject of its own, not there."""
     if not _POINTS_BACK.search(correction):
@@ -270,12 +320,23 @@ def _by_pointing_back(correction: str, subject: Subject, claims: Sequence[Claim]
     recent = [claim for claim in claims if claim.kind not in ("assistant", "foreign", "finished", "identity")][
         -ANAPHORA_REACH:
     ]
+    new = _new_values(correction, subject)
     for claim in reversed(recent):
         shares = bool(subject.topic & claim.subject.topic)
-        if subject.values and _differ(subject.values, claim.subject.values) and (shares or len(subject.topic) <= 1):
+        if new and _differ(new, claim.subject.values) and (shares or not subject.topic):
             return [claim]
         if not subject.values and not subject.topic:
             return [claim]
         if not subject.values and len(subject.topic) <= 3 and claim.kind == "decision" and claim is recent[-1]:
             return [claim]
     return []
+
+
+_EVIDENCE: tuple[Callable[[str, Subject, Sequence[Claim]], list[Claim]], ...] = (
+    _by_old_value,
+    _by_new_value,
+    _by_denial,
+    _by_all_its_words,
+    _by_topic,
+    _by_pointing_back,
+)

@@ -176,13 +176,18 @@ def _paste_end(lines: list[str], index: int, introduced: bool) -> int:
         line = lines[at]
         if not line.strip():
             following = next((later for later in lines[at : at + 3] if later.strip()), "")
-            goes_on = _looks_pasted(following) or (document and not _OWN_VOICE.search(following[:200]))
+            goes_on = _looks_pasted(following) or (document and not _is_own_voice(following))
             if not goes_on:
                 break
         elif not introduced and not _looks_pasted(line) and not _inside_paste(lines, at):
             break
         at += 1
     return at
+
+
+def _is_own_voice(line: str) -> bool:
+    """Where a pasted document ends: the person speaks or asks again."""
+    return bool(_OWN_VOICE.search(line[:200])) or line.rstrip().endswith(("?", "？"))
 
 
 def _inside_paste(lines: list[str], at: int) -> bool:

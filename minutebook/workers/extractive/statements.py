@@ -11,6 +11,7 @@ from typing import Literal
 from minutebook.records import Relevance
 from minutebook.workers.extractive import wordings as words
 from minutebook.workers.extractive.sentences import Prose, prose_of
+from minutebook.workers.extractive.subjects import values_of
 
 Kind = Literal[
     "identity",
@@ -179,6 +180,8 @@ def _kind_of(plain: str, text: str) -> Kind:
 
 
 def _asking_kind(plain: str) -> Kind | None:
+    if words.WHAT_IF.match(plain):
+        return "considered"
     polite, question = words.POLITE.match(plain), _QUESTION_END.search(plain)
     if not (polite or question or words.QUESTION_START.match(plain)):
         return None
@@ -212,4 +215,6 @@ def _stating_kind(plain: str, text: str) -> Kind:
     for kind, patterns in rules:
         if any(pattern.search(plain) for pattern in patterns):
             return kind
-    return "fact" if words.FACT_VERB.search(plain) and words.HARD_VALUE.search(text) else "assertion"
+    if words.NAMED.search(plain) or (words.FACT_VERB.search(plain) and words.HARD_VALUE.search(text)):
+        return "fact"
+    return "fact" if any(value.kind != "number" for value in values_of(text[:EXAMINED_CHARACTERS])) else "assertion"

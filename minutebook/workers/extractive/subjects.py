@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 EXAMINED_CHARACTERS = 600
 
-_TOKEN = re.compile(r"[A-Za-zÀ-ɏͰ-ϿЀ-ӿ0-9_@#][\w@#+/.:-]*")
+_TOKEN = re.compile(r"[A-Za-zÀ-ɏͰ-ϿЀ-ӿ0-9_@#][\w@#'+/.:-]*")
 _EAST_ASIAN = re.compile(r"[぀-ヿ㐀-鿿가-힯]{2,}")
 _GENERIC = frozenset(
     re.findall(
@@ -24,7 +24,9 @@ _GENERIC = frozenset(
         preference fact was turns out back over up down off about after before because since until
         still already yet again both either plain plus via per stay stays become becomes replace
         replaced drop dropped ditch bump bumped raise lower stop start like same different take well
-        today doing prefer x""",
+        today doing prefer x
+        el la los las un una uno es son está en de del que y le les est sont il der die das ein eine ist sind nein non
+        realidad eigentlich doch statt nicht pas""",
     )
 )
 _SYNONYM_GROUPS = (
@@ -40,7 +42,6 @@ _SYNONYM_GROUPS = (
     "limit cap max maximum",
     "release ship launch",
     "owner own owns",
-    "port listen listens",
     "review reviewer reviews",
     "deploy deployment deploys",
     "package dependency",
@@ -74,17 +75,20 @@ _VALUES = re.compile(
     r"(?P<hash>\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b)|(?P<path>~?[\w.@-]*/[\w./@-]+)|"
     r"(?P<time>\b\d{1,2}:\d\d\b|\b\d{1,2} ?(?:am|pm)\b)|"
     + "|".join(rf"(?P<{name}>\b\d[\d.,_]* ?-?{unit}(?!\w))" for name, unit in _UNITS)
+    + r"|(?P<name>\b[a-z]\w*(?:[-_.]\w+)*[-_]?\d[\w.-]*)"
     + r"|(?P<version>\bv?\d+\.\d+(?:\.\d+)*\b)|(?P<number>\b\d[\d,_]*\b)",
     re.IGNORECASE,
 )
 _VERB = re.compile(
-    r"\b(?:is|are|was|were|'s|isn't|aren't|moved|changed|moves|changes|slipped|has|have|had|should|must|will|to be|"
+    r"\b(?:is|are|was|were|'s|isn't|aren't|moved|changed|moves|changes|slipped|has|have|had|happens?|should|must|"
+    r"will|to be|"
     r"becomes?|stays?|lives?|runs?|listens?|"
-    r"uses?|goes|gets?|got|needs?|points?|signs?|owns?|starts?|ends?|expires?|equals?|belongs?|works?|reports?|can|"
+    r"es|son|est|sont|ist|sind|uses?|goes|gets?|got|needs?|points?|signs?|owns?|starts?|ends?|expires?|equals?|"
+    r"belongs?|works?|reports?|can|"
     r"cannot|can't)\b|=|:(?=\s)|\bfrom\b|\bto\b"
 )
 _SUBJECT_STOP = re.compile(
-    r"[,;:.!?—–(]|\b(?:actually|no|sorry|wait|correction|that|and|but|because|so|now|please|bump|raise|lower|set|"
+    r"[,;:.!?—–(]|\b(?:actually|no|sorry|wait|correction|that|and|but|because|so|please|bump|raise|lower|set|"
     r"change|move|switch|push|increase|"
     r"decrease|reduce|extend|make|rename|update|shorten|cut|where|when|if|then|ok|okay|for|of|in|on|at|with|we|i|"
     r"you|it)\b"
@@ -154,7 +158,7 @@ def content_words(text: str) -> frozenset[str]:
     """Normalised words that carry meaning; East Asian text as pairs of characters."""
     found: set[str] = set()
     for token in _TOKEN.findall(_number_words(text.lower().replace("’", "'"))):
-        found.update(_normal_forms(token.strip(".:-/#")))
+        found.update(_normal_forms(token.strip(".:-/#'")))
     for run in _EAST_ASIAN.findall(text):
         found.update(run[at : at + 2] for at in range(len(run) - 1))
     return frozenset(found)
@@ -163,8 +167,19 @@ def content_words(text: str) -> frozenset[str]:
 def values_of(text: str) -> tuple[Value, ...]:
     """The literals of a text, first to last."""
     return tuple(
-        Value(match.lastgroup or "number", match.group().strip(" .,").lower()) for match in _VALUES.finditer(text)
+        Value(match.lastgroup or "number", _normal_value(match.lastgroup, match.group()))
+        for match in _VALUES.finditer(text)
     )
+
+
+def _normal_value(kind: str | None, text: str) -> str:
+    """30s, 30 sec and 30 seconds are one value."""
+    text = text.strip(" .,").lower()
+    if kind != "duration":
+        return text
+    number, unit = re.match(r"([\d.,_]+) ?-?(\w+)", text).groups()  # type: ignore[union-attr]
+    short = next((sign for sign in ("ms", "mi", "mo") if unit.startswith(sign)), unit[:1])
+    return f"{number}{short}"
 
 
 def comparable(one: Value, other: Value) -> bool:
@@ -184,6 +199,8 @@ def _normal_forms(token: str) -> set[str]:
     if not token or token in _GENERIC:
         return set()
     pieces = {token} if any(sign in token for sign in "/@") or token[:1].isdigit() else set(re.split(r"[-:]+", token))
+    if token[:1].isdigit() and (number := re.match(r"\d+(?=[a-z%])", token)):
+        pieces.add(number.group())
     return {form for piece in pieces if (form := _stem(piece)) and form not in _GENERIC}
 
 
@@ -209,4 +226,12 @@ def _noun_phrase(lowered: str) -> tuple[frozenset[str], str, str]:
         words = [form for token in before.split() for form in content_words(token)]
         if words:
             return frozenset(words[-4:]), words[-1], verb.group()
-    return frozenset(), "", ""
+    return _before_value(lowered)
+
+
+def _before_value(lowered: str) -> tuple[frozenset[str], str, str]:
+    """Of an order ("make the request timeout 30s") the words between its verb and the first value."""
+    value = _VALUES.search(lowered)
+    before = _SUBJECT_STOP.split(lowered[max(0, value.start() - 80) : value.start()])[-1] if value else ""
+    words = [form for token in before.split() for form in content_words(token)]
+    return (frozenset(words[-4:]), words[-1], "") if words else (frozenset(), "", "")

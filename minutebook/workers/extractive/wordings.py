@@ -59,10 +59,11 @@ CORRECTION = _any(
     r"\beffective immediately\b",
     r"\bhenceforth\b",
     r"\b(?:moved|changed|slipped|switched|renamed|bumped|postponed|shifted) from [^,.;]{1,40} (?:to|by)\b",
-    r"\b(?:we're|we are|i'm|i am|we've|we have|we'll be) (?:now |all )?(?:mov|switch|migrat|chang|going|dropp|ditch|"
+    r"\b(?:we're|we are|i'm|i am|we've|we have|we'll be) (?:now |all )?(?:mov|switch|migrat|chang|dropp|ditch|"
     r"abandon|replac|dropped|moved|switched)\w* ?(?:away |back |over )?(?:from|off|to|on|away|the|back|\w+ (?:for|"
     r"in favou?r))\b",
     r"\bthat'?s (?:wrong|incorrect|not (?:right|correct|it|true|what)|outdated|out of date)",
+    r"\b(?:we're|we are|i'm|i am) going (?:back|away from)\b",
     r"\bused to (?:be|use|say)\b",
     r"\bi (?:told|gave) you the wrong\b",
     r"\bthe (?:real|correct|right|actual) [\w -]{1,30} (?:is|are)\b",
@@ -82,6 +83,9 @@ DENIAL_SUBSTANCE = re.compile(
     r"that'?s|we)\b|\d"
 )
 SOFT_CORRECTION = _any(
+    r"\bafter all\b",
+    r"\b(?:swap\w*|left|took over|takes over|renam\w+|supersed\w+)\b",
+    r"\bforget\b",
     r"\bno longer\b",
     r"\bany ?more\b",
     r"\bnow\b",
@@ -118,7 +122,9 @@ FINISHED = _any(
     r"signed off)\b[^.;]{0,40}\b(?:don'?t|do not|never|no need to|leave|hands off)\b",
     r"\b(?:don'?t|do not|never) (?:redo|touch|re-?do|revisit|re-?open|rewrite|change|modify)\b[^.;]{0,60}\b(?:done|"
     r"finished|complete[d]?|again|any ?more)\b",
-    r"\b(?:is|are|has been|have been|was|were|i|i've|we|we've) (?:now |already |all )(?:done|finished|merged|"
+    r"\b(?:has been|have been|is|are) (?:now |already |all )?(?:done|finished|merged|deployed|shipped|released|"
+    r"migrated|approved)\b",
+    r"\b(?:is|are|was|were|i|i've|we|we've) (?:now |already |all )(?:done|finished|merged|"
     r"deployed|shipped|released|migrated|fixed|approved|applied)\b",
     r"\bno need to (?:redo|repeat|re-?run|do it again)\b",
 )
@@ -153,7 +159,8 @@ CONSTRAINT = _any(
     r"\b(?:it|we|this|that|they|everything|all [\w ]{1,30}|the [\w -]{1,30}|\w+s) (?:has|have|needs?|"
     r"ought) to (?:be|stay|remain|keep|work|run|support|fit|pass|go through|use|compile|survive)\b",
     r"\bhard (?:limit|requirement|constraint|rule|cap|deadline|stop)\b",
-    r"^(?:and |but |also |please |so )?(?:absolutely )?(?:no|zero) (?!idea|problem|worries|need|wonder|way\b|clue|"
+    r"^(?:and |but |also |please |pls |so )?(?:absolutely )?(?:no|zero) (?!idea|problem|worries|need|wonder|way\b|"
+    r"clue|"
     r"matter|longer|,|rush|one\b)\w[\w ./-]{2,60}[.!]?$",
     r"[,—–;] no (?!problem|worries|rush|idea|need)[\w-]+(?: [\w-]+){0,3}!?\.?$",
     r"\bwithout (?:breaking|changing|touching|adding|using|modifying|any|new|downtime)\b",
@@ -163,9 +170,14 @@ CONSTRAINT = _any(
     r"\b(?:avoid|refrain from)\b",
     r"^(?!.*\bi(?:'ll| will)\b).*\b(?:make sure|ensure)\b",
     r"\bhands off\b",
+    r", not (?:in|on|at|under|the|a|an|with|from|into) |\bnowhere else\b|\bnothing else\b",
+    r"\btreat [^.;]{1,40} as\b|\bappend-only\b",
+    r"\bi need (?:this|it|that|everything|all|the [\w-]+) to (?:work|be|run|stay|support|pass|fit|keep)\b",
+    r"\b(?:ask|check with|talk to) (?:me |us |[\w]+ )?(?:first|before)\b",
+    r"\b\d+ ?\w* max(?:imum)?\b",
     r"\bleave [\w./` -]{1,40} (?:alone|as is|untouched)\b",
     r"\bdo not touch\b",
-    r"\b(?:deadline|budget|limit|cap|quota|slo|sla|due date|freeze)\b[^.;?]{0,40}\b(?:is|are|of|:|=)\b",
+    r"\b(?:deadline|budget|limit|cap|quota|slo|sla|due date|freeze)\b[^.;?]{0,40}(?:\b(?:is|are|of)\b|[:=])",
     r"\b(?:is|are) due\b",
     r"\bneeds? (?:an? )?(?:approval|sign-?off|review) (?:from|by)\b",
     r"\b(?:before|until) [\w' ]{1,40}(?:sign(?:s|ed)? off|approv\w+)\b",
@@ -257,7 +269,7 @@ HYPOTHETICAL = _any(
 ASIDE = _any(
     r"\b(?:lol|lmao|haha\w*|hehe\w*|rofl|jk|just kidding|kidding|joking)\b",
     r"[;:]-?[)DPp](?:\s|$)|😂|🤣|😄|😅",
-    r"\b(?:pizza|coffee|beer|lunch|dinner|breakfast|weekend|vacation|holidays?|weather|movie|football|soccer|"
+    r"\b(?:pizza|coffee|beer|lunch|dinner|breakfast|weekend|weather|movie|football|soccer|"
     r"basketball|music|song|my (?:dog|cat|kids?|wife|husband|mom|dad|son|daughter)|sushi|cake|birthday|traffic|"
     r"tired|hungry)\b",
     r"\bif i (?:had|got) a (?:dollar|penny|nickel)\b",
@@ -278,12 +290,13 @@ POLITE = re.compile(
     r"why don'?t (?:you|we)|mind (?:if|\w+ing)|can i get|do you mind|podr[ií]as|puedes|peux-tu|pouvez-vous|"
     r"kannst du|k[öo]nntest du|请|帮)"
 )
+WHAT_IF = re.compile(r"^(?:(?:and|so|but|hm+|ok(?:ay)?)[,.\s]+)?(?:what if|what about|how about|suppose)\b")
 QUESTION_START = re.compile(
     r"^(?:(?:ok(?:ay)?|and|so|also|but|hm+|hey|wait|well|then|sorry|btw)[,.\s]+){0,3}(?:(?:what|why|how|where|when|"
-    r"which|who|whose)(?:'s|'re)? (?:is|are|was|were|do|does|did|can|could|should|would|will|has|have|the hell|come|"
+    r"which|who|whose) (?:is|are|was|were|do|does|did|can|could|should|would|will|has|have|the hell|come|"
     r"about|if|many|much|color|colou?r|\w+ (?:is|are|do|does|did|should|can|would))\b|"
-    r"(?:is|are|do|does|did|was|were|has|have|should|would|will|any) (?:it|this|that|the|there|we|you|i|they|these|"
-    r"those|idea|my|our|your)\b)"
+    r"(?:is|are|does|did|was|were|has|have|should|would|will|any) (?:it|this|that|the|there|we|you|i|they|these|"
+    r"those|idea|my|our|your)\b|do (?:you|we|i|they|these|those)\b)"
 )
 IMPERATIVE = re.compile(
     LEAD + r"(?:now |then |first |next |finally |just |please |pls |let'?s |lets |we (?:need|should|have|want) to |"
@@ -298,13 +311,16 @@ IMPERATIVE = re.compile(
     r"research|design|plan|propose|suggest|help|handle|support|enable|disable|expose|hide|wire|hook|log|print|"
     r"return|wrap|mock|stub|scaffold|cover|finish|complete|continue with|work on|do|get|take|pull|rebase|squash|tag|"
     r"copy|download|fetch|sort|filter|render|reproduce|describe)\b"
+    r"(?! (?:[\w-]+ )?(?:is|are|was|were|lives?|sits?|runs?|has|have|=|:))"
 )
 BARE_PATH = re.compile(
     r"^['\"`]?(?:~|\.{0,2}|[A-Za-z]:)?[/\\][^\n'\"`]{1,300}\.\w{1,6}['\"`]?\s*$|^https?://\S+\.(?:png|jpe?g|gif)$"
 )
 SLASH_COMMAND = re.compile(r"^\s*/[\w:-]*(?:\s|$)|^\s*\[Request interrupted|^\s*!\w")
 
+NAMED = re.compile(r"\b(?:is|are|it'?s) (?:called|named)\b")
 FACT_VERB = re.compile(
+    r"\b(?:called|named|assume|promised|agreed)\b|"
     r"\b(?:is|are|was|lives?|runs?|listens?|sits?|stays?|uses?|points?|contains?|belongs?|owns?|signs?|goes|holds?|"
     r"starts?|ends?|expires?|equals?|means?|has|have|comes|returns?|fails?|crashes?|happens?|broke|breaks|at|"
     r"caused?|introduced|found|on call|responsible|reviews?|approves?|handles?|maintains?)\b|[:=]"
