@@ -19,6 +19,8 @@ APPLICATION_ID = 1298287409
 Connection = sqlite3.Connection
 Parameters = Sequence[Any] | Mapping[str, Any]
 MIGRATIONS = Path(__file__).parent / "migrations"
+LIBRARY_VERSION = sqlite3.sqlite_version
+LIBRARY_OLDEST = (3, 35)  # RETURNING
 PREPARING = threading.Lock()
 """Held while this process makes a new file: nobody in it may have the file open when the maker closes it again."""
 

@@ -1,0 +1,228 @@
+"""`om ingest`: session files into the ledger."""
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from minutebook.cli.lazy import complain
+from minutebook.cli.options import JSON, placed
+from minutebook.cli.place import Place
+from minutebook.cli.showing import write_json
+from minutebook.errors import BadTranscript
+from minutebook.hosts.detecting import detect
+from minutebook.pipeline.deliveries import Reading
+from minutebook.pipeline.intake import accept_turns
+from minutebook.pipeline.sessions import Session, list_sessions
+from minutebook.pipeline.sourcetext import entry_tokens
+from minutebook.records import SourceEntry
+from minutebook.zones import machine_zone
+
+STEP_BYTES = 4 * 1024 * 1024
+"""A file is read and taken in by so much at a time."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Report:
+    """What came of one file. tokens: of the entries read, an estimate."""
+
+    path: str
+    host: str = ""
+    session: str = ""
+    new: int = 0
+    duplicates: int = 0
+    versions: int = 0
+    prompts: int = 0
+    entries: int = 0
+    tokens: int = 0
+    replaced: bool = False
+    unknown: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    broken: list[int] = field(default_factory=list)
+    branches: dict[str, None] = field(default_factory=dict)
+    error: str = ""
+
+    def add(self, reading: Reading) -> None:
+        """Count what a reading holds."""
+        sources = [event for event in reading.events if isinstance(event, SourceEntry)]
+        self.entries += len(sources)
+        self.prompts += sum(entry.typed for entry in sources)
+        self.tokens += sum(entry_tokens(entry) for entry in sources)
+        self.replaced = self.replaced or reading.replaced
+        self.unknown.update(reading.unknown)
+        self.skipped.update(reading.skipped)
+        self.broken += reading.broken
+
+
+@click.command(short_help="take session files in")
+@placed(choosing=False, creating=True)
+@click.argument("paths", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--estimate", is_flag=True, help="Say what it would be and cost; write nothing.")
+@click.option("--wait", is_flag=True, help="Work until what is due is done.")
+@JSON
+@click.pass_context
+def ingest(
+    ctx: click.Context, place: Place, paths: tuple[Path, ...], estimate: bool, wait: bool, as_json: bool
+) -> None:
+    """Take session files in: Claude Code, Codex, Pi or neutral JSONL. Of a folder, every .jsonl in it.
+
+    What was taken in before is not read again. Exit code 2 says that a file could not be taken in.
+
+    \b
+    om ingest session.jsonl
+    om ingest --estimate ~/.claude/projects
+    """
+    from minutebook.cli import showing_ingest
+
+    settings = place.settings
+    files, reports = found_files(paths)
+    known = _known(place, estimate)
+    with _progress(sum(map(_size, files)), shown=not as_json) as advance:
+        for file in files:
+            reports.append(_one(place, file, known, estimate=estimate, zone=settings.zone, advance=advance))
+            _say(reports[-1], as_json, estimate)
+    for report in reports:
+        if report.error:
+            complain(report.error)
+    if as_json:
+        write_json(showing_ingest.as_data(reports, settings, estimate=estimate))
+    elif estimate:
+        showing_ingest.show_estimate(reports, settings)
+    code = _then(place, reports, wait=wait, quiet=as_json) if not estimate else 0
+    ctx.exit(2 if any(report.error for report in reports) else code)
+
+
+def _say(report: Report, as_json: bool, estimate: bool) -> None:
+    from minutebook.cli import showing_ingest
+
+    if not (as_json or estimate or report.error):
+        showing_ingest.show_report(report)
+
+
+def found_files(paths: Iterable[Path]) -> tuple[list[Path], list[Report]]:
+    """The session files that are meant, each once; and a report with an error for what holds none."""
+    files: dict[Path, None] = {}
+    failed = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(file for file in path.rglob("*.jsonl") if file.is_file())
+            files.update(dict.fromkeys(file.absolute() for file in inside))
+            if not inside:
+                failed.append(Report(path=str(path), error=f"{path}: no .jsonl file in this folder"))
+        else:
+            files[path.absolute()] = None
+    return list(files), failed
+
+
+def _known(place: Place, estimate: bool) -> dict[str, Session]:
+    """Sessions by the file they were read from, the one touched last where several were. An estimate makes no store."""
+    if estimate and not place.store_file.exists():
+        return {}
+    return {session.path: session for session in reversed(list_sessions(place.store)) if session.path}
+
+
+def _one(
+    place: Place, file: Path, known: Mapping[str, Session], *, estimate: bool, zone: str | None, advance: Any
+) -> Report:
+    report = Report(path=str(file))
+    try:
+        report.host, reader = detect(file)
+        session = known.get(str(file))
+        for reading in readings(reader, file, session.cursor if session else None, advance):
+            report.add(reading)
+            if reading.head is not None and not report.session:
+                report.session = f"{reading.head.host}:{reading.head.session}"
+            if not estimate and _says_something(reading, session):
+                _accept(place, reading, report, zone or machine_zone())
+    except BadTranscript as error:
+        report.error = str(error)
+    return report
+
+
+def _says_something(reading: Reading, session: Session | None) -> bool:
+    """Whether there is anything since the cursor: a file that did not change does not make its session the latest."""
+    if session is None or reading.events or reading.replaced or reading.ended != session.ended:
+        return True
+    return _offset(reading.cursor) != _offset(session.cursor)
+
+
+def _accept(place: Place, reading: Reading, report: Report, zone: str) -> None:
+    done = accept_turns(place.store, reading, path=report.path, zone=zone)
+    report.session = done.session or report.session
+    report.new += done.new
+    report.duplicates += done.duplicates
+    report.versions += done.versions
+    report.branches.update(dict.fromkeys(done.branches))
+
+
+def readings(reader: Any, file: Path, cursor: Mapping[str, Any] | None, advance: Any) -> Iterator[Reading]:
+    """The file from the cursor on, step by step, so that a large one is not held in memory at once."""
+    size = _size(file)
+    stop = STEP_BYTES + (_offset(cursor) if cursor else 0)
+    while True:
+        reading: Reading = reader.read(file, cursor, stop=stop if stop < size else None)
+        at = _offset(reading.cursor)
+        advance(file, at, size)
+        yield reading
+        if stop >= size:
+            return
+        cursor = reading.cursor
+        stop = max(stop, at) + STEP_BYTES
+
+
+def _offset(cursor: Mapping[str, Any]) -> int:
+    offset = cursor.get("offset", 0)
+    return offset if isinstance(offset, int) else 0
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+def _then(place: Place, reports: Sequence[Report], *, wait: bool, quiet: bool) -> int:
+    """Have what is due done: here and now, or by a worker."""
+    from minutebook.cli import showing_ingest
+    from minutebook.hosts.bell import wake
+
+    if wait and place.store_file.exists():
+        from minutebook.workers.foreground import run_worker
+
+        settings = place.settings
+        settings_for = (lambda branch: settings) if place.flags else None
+        return run_worker(place.url, until_idle=True, settings_for=settings_for)
+    listening = wake(os.fspath(place.store_file))
+    if any(report.new for report in reports) and not quiet:
+        showing_ingest.show_next(listening)
+    return 0
+
+
+@contextmanager
+def _progress(total: int, *, shown: bool) -> Iterator[Any]:
+    """A bar on a terminal's stderr while there is much to read; what is called with (file, bytes read, its size)."""
+    if not shown or total < STEP_BYTES or not sys.stderr.isatty():
+        yield lambda file, at, size: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        tasks: dict[Path, Any] = {}
+
+        def advance(file: Path, at: int, size: int) -> None:
+            task = tasks.get(file)
+            if task is None:
+                task = tasks[file] = progress.add_task(file.name[:40], total=size)
+            progress.update(task, completed=at)
+            if at >= size:
+                progress.remove_task(tasks.pop(file))
+
+        yield advance

@@ -1,0 +1,41 @@
+"""`om worker`."""
+
+import logging
+
+import click
+
+from minutebook.cli.options import placed
+from minutebook.cli.place import Place
+
+ROLES = ("observer", "reflector", "digester", "dropper")
+
+
+@click.command(short_help="do the background work")
+@placed(choosing=False, creating=True)
+@click.option("--role", "roles", type=click.Choice(ROLES), multiple=True, help="Only this role; may be repeated.")
+@click.option("--concurrency", type=click.IntRange(1, 64), metavar="N", help="Jobs of one role at once.")
+@click.option("--until-idle", is_flag=True, help="Leave when nothing is left to do.")
+@click.option("--idle-exit", type=click.FloatRange(min=0), metavar="SECONDS", help="Leave after so long without work.")
+@click.pass_context
+def worker(
+    ctx: click.Context,
+    place: Place,
+    roles: tuple[str, ...],
+    concurrency: int | None,
+    until_idle: bool,
+    idle_exit: float | None,
+) -> None:
+    """Do the background work of a store until Ctrl-C or SIGTERM; the jobs in hand are finished first.
+
+    Exit code 1 with --until-idle: what is left waits after a failure; `om jobs` shows it.
+
+    \b
+    om worker
+    om worker --role observer --concurrency 4 --until-idle
+    """
+    from minutebook.workers.foreground import run_worker
+
+    logging.basicConfig(format="om worker: %(message)s", level=logging.WARNING)
+    settings = place.settings
+    settings_for = (lambda branch: settings) if place.flags else None  # else each branch's project has its own
+    ctx.exit(run_worker(place.url, roles or ROLES, concurrency, until_idle, idle_exit, settings_for=settings_for))
