@@ -154,7 +154,7 @@ def test_the_order_of_dropping_003_044() -> None:
         weighed("strong", "critical"),
         weighed("partial", "low", "2026-05-01 00:00"),
         weighed("partial", "low", "2026-05-02 00:00"),
-        weighed("partial", "low", "2026-99-02 00:00", "unreadable"),
+        weighed("partial", "low", "2020-99-02 00:00", "unreadable"),
         weighed("partial", "medium"),
         weighed("none", "low"),
         weighed("none", "high"),

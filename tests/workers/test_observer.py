@@ -172,6 +172,13 @@ def test_a_cap_of_exactly_the_first_block_sends_only_that_one_003_005(store: Sto
     assert texts(chunk_of(store, branch)) == ["b", "c"]
 
 
+def test_separators_count_in_the_cap_003_005(store: Store) -> None:
+    header = len(f"[s1] user, {MINUTE}\n")
+    branch = deliver(store, [say(name * (2_000 - header), id=name) for name in "ab"])
+    assert chunk_of(store, branch, settings=capped(1_000)).entries == 1
+    assert chunk_of(store, branch, settings=capped(1_001)).entries == 2
+
+
 @pytest.mark.parametrize("cap", [256, 300, 411, 1_000])
 def test_the_text_that_is_sent_never_exceeds_the_cap_003_005(store: Store, cap: int) -> None:
     events = [say(f"{n} " + "wörter " * (n % 7) * 9, id=f"e{n}") for n in range(60)]
