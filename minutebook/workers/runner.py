@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, cast
 
-from minutebook.debuglog import RUN_REASONS, DebugLog, RunReason
+from minutebook.debuglog import CHUNK_CAPPED, CHUNK_EXCERPTED, RUN_REASONS, DebugLog, RunReason
 from minutebook.errors import BadInput, MissingExtra, ProviderFailed, SpanFailed, ThinkingFailed
 from minutebook.pipeline import ledger, workbook
 from minutebook.pipeline.branches import Path, find_branch, memory_stream
@@ -21,7 +21,7 @@ from minutebook.records import GAP, Branch
 from minutebook.settings import Settings
 from minutebook.store.kernel import Claim, Job, Store
 from minutebook.workers import recording
-from minutebook.workers.contract import Mind
+from minutebook.workers.contract import Mind, ObserveBatch
 from minutebook.workers.leases import Held, Leases
 from minutebook.workers.roles import Context, Prepared, Role
 
@@ -150,6 +150,7 @@ class _Run:
             return self._commit(prepared)
         self.prepared = prepared
         self._row("run_started", {"start": prepared.start, "entries": prepared.entries, "mind": self.mind})
+        self._chunk_row(prepared)
         return self._commit(role.think(prepared, mind))
 
     def _context(self, window: int | None) -> Context:
@@ -273,6 +274,16 @@ class _Run:
 
     def _row(self, event: str, data: Mapping[str, object]) -> None:
         self.log.row(event, **self._about({"role": self.job.role, **data}))
+
+    def _chunk_row(self, prepared: Prepared) -> None:
+        """A chunk that was cut at its cap, or is one entry as an excerpt, has a row of its own (003-146)."""
+        batch, covers = getattr(prepared, "batch", None), getattr(prepared, "covers", 0)
+        if not self.log.enabled or not isinstance(batch, ObserveBatch):
+            return
+        if any(shown.excerpted for shown in batch.sources):
+            self._row(CHUNK_EXCERPTED, {"start": prepared.start, "covers": covers})
+        elif covers < Path(self.store, self.branch).length():
+            self._row(CHUNK_CAPPED, {"start": prepared.start, "covers": covers})
 
     def _about(self, data: Mapping[str, object]) -> dict[str, Any]:
         return {

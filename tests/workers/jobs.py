@@ -1,0 +1,91 @@
+"""What the tests of runner and engine share: a store with a clock that stands, sessions of a stated size, scripts."""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from builders import ScriptedMind, deliver, reply
+
+from minutebook.records import Branch
+from minutebook.settings import Settings
+from minutebook.store.kernel import Job, Store
+from minutebook.workers.contract import Desk, ObserveBatch, ReflectBatch
+
+ROLES = ("observer", "reflector", "digester", "dropper")
+SMALL = Settings(observe_after_tokens=50, reflect_after_tokens=10_000, flush_min_tokens=40, retry_first_seconds=5)
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def session_of_entries(store: Store, count: int, session: str = "s1", *, start: int = 0, **more: Any) -> Branch:
+    """A session of `count` entries of about 30 tokens each, ids e0, e1, …; start: the first one to deliver now."""
+    events = [
+        reply(f"entry {number} of {session}: " + "some words to weigh " * 5, id=f"{session}-e{number}")
+        for number in range(start, count)
+    ]
+    return deliver(store, events, session, **more)
+
+
+def observer_of(branch: Branch) -> Job:
+    return Job("observer", branch.lineage, branch.key)
+
+
+def observe_each(batch: ObserveBatch, desk: Desk) -> None:
+    """A script: one observation for each source, with its id in it."""
+    desk.record(
+        [
+            {
+                "content": f"saw {shown.placed.entry.id}",
+                "timestamp": "2026-05-02 10:30",
+                "relevance": "low",
+                "sources": [shown.alias],
+            }
+            for shown in batch.sources
+        ]
+    )
+
+
+def do_all(batch: Any, desk: Desk) -> None:
+    """A script for observer and reflector; the others have nothing to do."""
+    if isinstance(batch, ObserveBatch):
+        observe_each(batch, desk)
+    elif isinstance(batch, ReflectBatch):
+        ids = [weighed.observation.id for weighed in batch.observations]
+        desk.record([{"content": f"concluded from {len(ids)} observations up to {ids[-1]}", "supports": ids[:1]}])
+    else:
+        desk.nothing()
+
+
+def observing_mind() -> ScriptedMind:
+    return ScriptedMind(do_all)
+
+
+def sent_ids(mind: ScriptedMind) -> list[list[str]]:
+    """Of each request to an observer, the entry ids."""
+    return [[shown.placed.entry.id for shown in batch.sources] for batch in mind.batches]
+
+
+class Gate:
+    """A script that waits in the middle of a run: entered is set when it is there, open lets it go on."""
+
+    def __init__(self, then: Any = observe_each) -> None:
+        self.entered = threading.Event()
+        self.open = threading.Event()
+        self._then = then
+
+    def __call__(self, batch: Any, desk: Desk) -> None:
+        self.entered.set()
+        assert self.open.wait(30)
+        self._then(batch, desk)
+
+
+def contents(memory: Any) -> Sequence[str]:
+    return [held.record.content for held in memory.observations.values()]
