@@ -12,7 +12,7 @@ from minutebook.pipeline.projection import Projection
 from minutebook.pipeline.sessions import Session
 from minutebook.pipeline.sourcetext import entry_text
 from minutebook.pipeline.status import Status, work_done
-from minutebook.records import RELEVANCES, Branch
+from minutebook.records import Branch, Observation, Reflection, observation_line, reflection_line
 from minutebook.redaction import PLACEHOLDER
 from minutebook.store.kernel import Store
 from minutebook.workers.engine import ALL_ROLES
@@ -21,7 +21,10 @@ NO_MEMORY = "no memory yet: the host's own summarizer would run"
 ALL_KEPT = "all that is there stays verbatim: keep_recent_tokens is not below compact_after_tokens"
 COUNTED = ("runs", "recorded", "nothing", "failed", "gaps")
 _WORD = re.compile(r"[^\W\d_]{3,}")
+_QUOTED = re.compile('"(.+)"', re.DOTALL)
 _LONGEST_WORD = 14
+_HEAD_CHARACTERS = 60
+_TELLING = ("[critical]", "] Constraint:", "] Decision:", "] Correction:", "] Preference:")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,19 +126,30 @@ def remembered(composed: Composition | None, *, compacted: bool) -> Remembered |
 
 
 def _telling_record(projection: Projection, text: str) -> tuple[str, str]:
-    """The latest of the most relevant observations that the text shows, else the latest reflection."""
-    shown = [held.record for held in projection.observations if f"[{held.record.id}]" in text]
-    if shown:
-        best = max(enumerate(shown), key=lambda pair: (RELEVANCES.index(pair[1].relevance), pair[0]))[1]
-        return best.id, best.content
-    reflections = [held.record for held in projection.recent if f"[{held.record.id}]" in text]
-    return (reflections[-1].id, reflections[-1].content) if reflections else ("", "")
+    """The latest of the most telling records that the text shows; a reflection where there is one."""
+    records = [held.record for held in projection.recent] or [held.record for held in projection.observations]
+    lines = [(record.id, record.content, line_of(record)) for record in records if f"[{record.id}]" in text]
+    best = max(enumerate(lines), key=lambda pair: (weight_of(pair[1][2]), pair[0]), default=(0, ("", "", "")))[1]
+    return best[0], best[1]
+
+
+def line_of(record: Observation | Reflection) -> str:
+    """A record as memory shows it."""
+    return observation_line(record) if isinstance(record, Observation) else reflection_line(record)
+
+
+def weight_of(line: str) -> int:
+    """How much a line of memory is worth showing: by its rating, or by what the extractive mind calls it."""
+    head = line[:_HEAD_CHARACTERS]
+    return 2 if any(word in head for word in _TELLING) else 1 if "[high]" in head else 0
 
 
 def telling_word(content: str) -> str:
-    """The longest plain word of a line, or its first piece where it has none."""
-    words = [word for word in _WORD.findall(content) if len(word) <= _LONGEST_WORD]
-    return max(words, key=len, default="") or next(iter(content.split()), "")
+    """The longest plain word of what was said, or its first piece where it has none."""
+    said = _QUOTED.search(content)
+    text = said[1] if said else content
+    words = [word for word in _WORD.findall(text) if len(word) <= _LONGEST_WORD]
+    return max(words, key=len, default="") or next(iter(text.split()), "")
 
 
 def work_of(store: Store, branches: Iterable[str]) -> dict[str, dict[str, Any]]:
