@@ -29,6 +29,7 @@ _TELLING: tuple[re.Pattern[str], ...] = (
         re.IGNORECASE,
     ),
 )
+_STRICT = 5
 _LAST_WINS = 2
 """Of tracebacks, the last line of the last one is the cause that reached the top; of other errors, the first leads."""
 _NO_ERROR = re.compile(
@@ -37,7 +38,7 @@ _NO_ERROR = re.compile(
 _CHROME = re.compile(
     r"^\s*(?:$|exit code:? ?-?\d+|(?:process|command) exited with code -?\d+|chunk id:|wall time|"
     r"original token count|output:|script (?:completed|failed)|"
-    r"shell cwd was reset|total output lines|={3,}$|-{3,}$|\^+$|npm ERR! A complete log)",
+    r"shell cwd was reset|total output lines|command aborted|={3,}$|-{3,}$|\^+$|npm ERR! A complete log)",
     re.IGNORECASE,
 )
 _SUMMARIES: tuple[re.Pattern[str], ...] = tuple(
@@ -65,8 +66,9 @@ _SUMMARIES: tuple[re.Pattern[str], ...] = tuple(
 _GO_OK = re.compile(r"^ok\s+\S+\s+(?:[\d.]+s|\(cached\))")
 _GO_FAIL = re.compile(r"^(?:FAIL\s+\S+\s|--- FAIL: \S+)")
 _FAILING = re.compile(
-    r"\b[1-9]\d* (?:failed|failing|failures?|errors?|fail)\b|FAILED|\bfail [1-9]|Failed:\s+[1-9]|Failures: [1-9]|"
-    r"--- FAIL|^FAIL",
+    r"\b[1-9]\d* (?:failed|failing|failures?|errors?|fail)\b|(?-i:FAILED)|\bfail [1-9]|Failed:\s+[1-9]|"
+    r"Failures: [1-9]|"
+    r"(?-i:--- FAIL)|(?-i:^FAIL)",
     re.IGNORECASE,
 )
 
@@ -82,10 +84,13 @@ def _longest_plain(line: str) -> str:
     return max(_ANSI.split(line), key=len)
 
 
-def error_line(lines: Sequence[str]) -> str:
-    """The most telling line of a failed command, "" when no line looks like an error."""
+def error_line(lines: Sequence[str], *, strict: bool = False) -> str:
+    """The most telling line of a failed command, "" when no line looks like an error.
+
+    strict: only lines in the form of an error, not those that merely speak of a failure.
+    """
     plain = [_longest_plain(line[:LINE_EXAMINED_CHARACTERS]) for line in lines]
-    for rank, pattern in enumerate(_TELLING):
+    for rank, pattern in enumerate(_TELLING[:_STRICT] if strict else _TELLING):
         order = reversed(plain) if rank < _LAST_WINS and rank > 0 else plain
         for line in order:
             if pattern.search(line) and not _NO_ERROR.search(line) and not _CHROME.match(line):
@@ -121,6 +126,11 @@ def test_summary(lines: Sequence[str]) -> str:
 def is_failing(summary: str) -> bool:
     """Whether a summary line counts a failure."""
     return bool(_FAILING.search(summary))
+
+
+def passed_packages(lines: Sequence[str]) -> int:
+    """How many Go packages report ok."""
+    return sum(1 for line in lines if _GO_OK.match(line[:300]))
 
 
 def _go_summary(lines: Sequence[str]) -> str:

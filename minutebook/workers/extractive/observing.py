@@ -68,7 +68,7 @@ def _prompt_drafts(shown: Shown, answered: Shown | None) -> Iterator[Draft]:
     statements, prose = statements_of(prompt)
     for at, statement in enumerate(statements):
         yield UserDraft.of(statement, shown, at)
-    if line := error_line(prose.pasted):
+    if line := error_line(prose.pasted, strict=True):
         yield _draft(f"User showed an error: {quoted(line)}", "high", (shown,), 90)
 
 

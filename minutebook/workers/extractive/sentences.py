@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 HEAD_CHARACTERS = 16_000
 TAIL_CHARACTERS = 16_000
 QUOTE_MAX_CHARACTERS = 320
-WRAPPED_LINE_CHARACTERS = 60
+WRAPPED_LINE_CHARACTERS = range(60, 161)
+"""A line of this length that does not end a sentence may go on in the next one."""
 
 _FENCE = re.compile(r"^\s{0,3}(```|~~~)")
 _TAG_OPEN = re.compile(r"^\s*<([A-Za-z][\w:-]{1,40})(?:\s[^<>]{0,200})?>")
@@ -212,7 +213,7 @@ def _paragraphs(lines: list[str]) -> Iterator[str]:
     block: list[str] = []
     for line in lines:
         bullet = _BULLET.match(line)
-        wrapped = bool(block) and len(block[-1]) >= WRAPPED_LINE_CHARACTERS and not bullet and bool(line.strip())
+        wrapped = bool(block) and len(block[-1]) in WRAPPED_LINE_CHARACTERS and not bullet and bool(line.strip())
         if not wrapped and block:
             yield " ".join(block)
             block = []

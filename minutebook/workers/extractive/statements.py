@@ -51,6 +51,8 @@ PREFIX_OF: dict[Kind, str] = {
     "considered": "User considered: ",
 }
 DEFAULT_PREFIX = "User: "
+TELLING_VALUES = ("date", "url", "email", "hash", "version", "percent", "size")
+"""A sentence that holds one of these states a fact, whatever its verb."""
 STATEMENTS_PER_PROMPT = 14
 JOINED_MAX_CHARACTERS = 300
 EXAMINED_CHARACTERS = 600
@@ -217,4 +219,6 @@ def _stating_kind(plain: str, text: str) -> Kind:
             return kind
     if words.NAMED.search(plain) or (words.FACT_VERB.search(plain) and words.HARD_VALUE.search(text)):
         return "fact"
-    return "fact" if any(value.kind != "number" for value in values_of(text[:EXAMINED_CHARACTERS])) else "assertion"
+    return (
+        "fact" if any(value.kind in TELLING_VALUES for value in values_of(text[:EXAMINED_CHARACTERS])) else "assertion"
+    )

@@ -7,7 +7,14 @@ from minutebook.records import Relevance
 from minutebook.workers.contract import Shown
 from minutebook.workers.extractive.calls import FileAction, Result, calls_of, results_of
 from minutebook.workers.extractive.drafts import Draft, in_ledger_order
-from minutebook.workers.extractive.errorlines import error_line, has_traceback, is_failing, last_line, test_summary
+from minutebook.workers.extractive.errorlines import (
+    error_line,
+    has_traceback,
+    is_failing,
+    last_line,
+    passed_packages,
+    test_summary,
+)
 from minutebook.workers.extractive.sentences import one_line, quoted
 
 COMMAND_MAX_CHARACTERS = 120
@@ -26,7 +33,7 @@ _PUSHES = re.compile(r"\b(?:git|gh|jj)\b[^;&|\n]{0,120}?\b(?:push|submit)\b(?!\.
 _LEADING_CD = re.compile(r"^(?:cd [^;&|]{1,300}(?:&&|;) ?)+")
 _RUNS_TESTS = re.compile(
     r"\b(?:py\.?test|jest|vitest|mocha|tox|nox|rspec|phpunit|unittest|playwright|cypress|ctest|e2e)\b|\btests?\b|"
-    r"\bcheck\b"
+    r"(?<!-)\bcheck\b"
 )
 _NEW_BRANCH = re.compile(r"^\s*Switched to a new branch '([^']{1,120})'")
 _PULL_REQUEST = re.compile(r"https://[\w.-]{1,80}/[\w./-]{1,160}/(?:pull|merge_requests)/\d{1,8}")
@@ -164,11 +171,9 @@ def _tests(results: Sequence[Result]) -> Iterator[Draft]:
     passing = [command for command, (_, summary) in last.items() if not is_failing(summary)][-OUTCOMES_MAX:]
     for command in (*failing, *passing):
         (result, summary), bad = last[command], command in failing
-        yield _from(
-            result,
-            f"Tests {'failing' if bad else 'passing'}: {_in_backquotes(command)} → {quoted(summary)}",
-            "high" if bad else "medium",
-        )
+        more = 0 if bad else max(0, passed_packages(result.lines) - 1)
+        content = f"Tests {'failing' if bad else 'passing'}: {_in_backquotes(command)} → {quoted(summary)}"
+        yield _from(result, content + (f" and {more} more packages" if more else ""), "high" if bad else "medium")
 
 
 def _test_command(command: str) -> str:
@@ -189,9 +194,9 @@ def _failures(results: Sequence[Result]) -> Iterator[Draft]:
         resolved = passed_at.get(_key(result), -1) > places[-1]
         times = f" ({len(places)}×)" if len(places) > 1 else ""
         note = "; the same command passed later" if resolved else ""
-        yield _from(
-            result, f"Command failed{times}: {_command(result)} → {quoted(line)}{note}", "low" if resolved else "high"
-        )
+        routine = resolved or _READS_ONLY.match(result.command)
+        content = f"Command failed{times}: {_command(result)} → {quoted(line)}{note}"
+        yield _from(result, content, "low" if routine else "high")
 
 
 def _failure_line(result: Result) -> str:
