@@ -128,7 +128,8 @@ class Lane:
             ended = self._changed.wait_for(lambda: not self._running, timeout_seconds)
         if ended:
             for thread in self._threads:
-                thread.join()
+                if thread.ident is not None:
+                    thread.join()
             self._huey.storage.close()
         return ended
 

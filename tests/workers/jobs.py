@@ -2,16 +2,23 @@
 
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from builders import ScriptedMind, deliver, reply
+from huey import SqliteHuey
 
+from minutebook.debuglog import DebugLog
 from minutebook.records import Branch
 from minutebook.settings import Settings
 from minutebook.store.kernel import Job, Store
-from minutebook.workers.contract import Desk, ObserveBatch, ReflectBatch
+from minutebook.workers.contract import Desk, Mind, ObserveBatch, ReflectBatch
+from minutebook.workers.engine import Engine
+from minutebook.workers.runner import Ran, run_job
 
 ROLES = ("observer", "reflector", "digester", "dropper")
+WAIT = 30
+OFF = DebugLog(False, Path())
 SMALL = Settings(observe_after_tokens=50, reflect_after_tokens=10_000, flush_min_tokens=40, retry_first_seconds=5)
 
 
@@ -54,12 +61,13 @@ def observe_each(batch: ObserveBatch, desk: Desk) -> None:
 
 
 def do_all(batch: Any, desk: Desk) -> None:
-    """A script for observer and reflector; the others have nothing to do."""
+    """A script for observer and reflector, which concludes two things; the others have nothing to do."""
     if isinstance(batch, ObserveBatch):
         observe_each(batch, desk)
     elif isinstance(batch, ReflectBatch):
         ids = [weighed.observation.id for weighed in batch.observations]
-        desk.record([{"content": f"concluded from {len(ids)} observations up to {ids[-1]}", "supports": ids[:1]}])
+        contents = [f"conclusion {number} from {len(ids)} observations up to {ids[-1]}" for number in (1, 2)]
+        desk.record([{"content": content, "supports": ids[:1]} for content in contents])
     else:
         desk.nothing()
 
@@ -89,3 +97,33 @@ class Gate:
 
 def contents(memory: Any) -> Sequence[str]:
     return [held.record.content for held in memory.observations.values()]
+
+
+def engine(store: Store, mind: Mind, settings: Settings = SMALL, **more: Any) -> Engine:
+    return Engine(store, mind=mind, settings_for=lambda branch: settings, **more)
+
+
+def store_path(store: Store) -> Path:
+    return Path(store.url.removeprefix("sqlite:///"))
+
+
+def messages(path: Path) -> list[bytes]:
+    return [
+        bytes(data)
+        for role in ROLES
+        for data in SqliteHuey(f"minutebook.{role}", filename=str(path)).storage.enqueued_items()
+    ]
+
+
+def run(
+    store: Store, job: Job, mind: Mind, settings: Settings = SMALL, *, queue: bool = True, log: DebugLog = OFF
+) -> Ran:
+    if queue:
+        store.queue(job)
+    return run_job(
+        store, job, minds=lambda role, chosen: mind, settings_for=lambda branch: settings, owner="w1", log=log
+    )
+
+
+def not_before(store: Store) -> list[float]:
+    return [state.not_before for state in store.jobs()]
