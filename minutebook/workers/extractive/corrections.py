@@ -267,7 +267,13 @@ def _restates(text: str, subject: Subject, claim: Claim) -> bool:
     if (one := _USE_FOR.match(text)) and (other := _USE_FOR.match(claim.text)):
         purpose = content_words(one["purpose"])
         same_purpose = bool(purpose) and purpose == content_words(other["purpose"])
-        return same_purpose and not content_words(one["thing"]) & content_words(other["thing"])
+        return (
+            same_purpose
+            and claim.kind != "assistant"
+            and not content_words(one["thing"]) & content_words(other["thing"])
+        )
+    if claim.kind == "assistant":
+        return False
     exact = bool(subject.phrase) and subject.phrase == claim.subject.phrase and subject.head == claim.subject.head
     return (
         exact

@@ -219,6 +219,8 @@ def _stating_kind(plain: str, text: str) -> Kind:
             return kind
     if words.NAMED.search(plain) or (words.FACT_VERB.search(plain) and words.HARD_VALUE.search(text)):
         return "fact"
+    if text.isascii() and len(plain.split()) < 2:
+        return "aside"
     return (
         "fact" if any(value.kind in TELLING_VALUES for value in values_of(text[:EXAMINED_CHARACTERS])) else "assertion"
     )

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 EXAMINED_CHARACTERS = 600
 
@@ -154,6 +155,7 @@ def subject_of(text: str) -> Subject:
     return Subject(content_words(lowered), values, phrase - value_words, head, value_words, verb in _STATING)
 
 
+@lru_cache(maxsize=8_192)
 def content_words(text: str) -> frozenset[str]:
     """Normalised words that carry meaning; East Asian text as pairs of characters."""
     found: set[str] = set()
