@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -61,7 +62,7 @@ def _line(text: str, style: str = "") -> Text:
 def _heading(out: Console, replayed: Replayed, options: ReplayOptions) -> None:
     session = replayed.session
     way = ", drained after each turn" if options.step else ""
-    _put(out, _line(f"Replayed {one_line(replayed.path)} in {replayed.seconds:.1f} s{way}", "bold"))
+    _put(out, _line(f"Replayed {one_line(Path(replayed.path).name)} in {replayed.seconds:.1f} s{way}", "bold"))
     host = " ".join(filter(None, (HOSTS.get(session.host, session.host), one_line(session.host_version))))
     agent = f"sub-agent {one_line(session.agent)}" if session.agent else ""
     said = [host, agent, f"“{one_line(session.title)}”" if session.title else "no typed prompt"]
@@ -126,7 +127,7 @@ def _compaction_table(compactions: Sequence[Compaction]) -> Table:
     table = _table("#", "prompt", "entry", "context, before → after", "memory", "pool", "left out", "time")
     shown, more = _some(compactions)
     for number, one in shown:
-        if more and number == len(compactions) - COMPACTIONS_SHOWN + 2:
+        if more and number == shown[1][0]:
             table.add_row("…", *[""] * 7)
         table.add_row(
             f"{number:,}",
@@ -150,8 +151,9 @@ def _some(compactions: Sequence[Compaction]) -> tuple[list[tuple[int, Compaction
 
 
 def _not_compacted(noted: NotCompacted) -> str:
-    times = f" ({noted.times:,} times from there)" if noted.times > 1 else ""
-    return f"prompt {noted.turn:,}: due, not done{times}: {noted.reason}"
+    where = f"at prompt {noted.turn:,}" if noted.turn else "before the first prompt"
+    times = f", {noted.times:,} times in a row" if noted.times > 1 else ""
+    return f"{where}{times}: {noted.reason}"
 
 
 # -- memory --------------------------------------------------------------------------------------------------------

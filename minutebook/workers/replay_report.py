@@ -18,7 +18,7 @@ from minutebook.store.kernel import Store
 from minutebook.workers.engine import ALL_ROLES
 
 NO_MEMORY = "no memory yet: the host's own summarizer would run"
-ALL_KEPT = "all that is there stays verbatim: keep_recent_tokens is not below compact_after_tokens"
+ALL_KEPT = "nothing to cut: what is there is one exchange, or fits into keep_recent_tokens"
 COUNTED = ("runs", "recorded", "nothing", "failed", "gaps")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _QUOTED = re.compile('"(.+)"', re.DOTALL)
