@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from minutebook.errors import NotFound
-from minutebook.records import Branch, Placed, SourceEntry
+from minutebook.records import NOTE, Branch, Placed, SourceEntry
 from minutebook.store import codec
 from minutebook.store.kernel import Put, Store, Stored
 
@@ -114,14 +114,18 @@ class Path:
         return found[0] if found else None
 
     def find(self, ids: Iterable[str]) -> dict[str, Placed]:
-        """Those of the ids that are on this path."""
+        """Those of the ids that are on this path, and a person's notes wherever an ancestor has them.
+
+        A note holds for a fork that was opened later and further back, too; so it must be found there.
+        """
         wanted = list(ids)
         found: dict[str, Placed] = {}
         for segment in self.segments:
             stored = self.store.find(source_stream(segment.branch.key), wanted)
             for key, item in stored.items():
                 placed = _placed(segment, item)
-                if segment.stop is None or placed.position < segment.stop:
+                on_path = segment.stop is None or placed.position < segment.stop
+                if on_path or placed.entry.custom_type == NOTE:
                     found[key] = placed
         return found
 

@@ -17,6 +17,7 @@ class Calibration:
     """reply, model, reported, estimated: the reply last seen. growth: model → (reported, estimated) tokens, summed.
 
     before: model, reported and estimated tokens of the reply before it, until they are settled into growth.
+    Reported tokens of 0: nothing to compare with.
     """
 
     reply: str = ""
@@ -34,7 +35,7 @@ def learn(state: Calibration, usage: Usage, path_tokens: int) -> Calibration:
     """
     if usage.context_tokens is None:
         return state
-    if usage.reply_id == state.reply:
+    if usage.reply_id and usage.reply_id == state.reply:
         return replace(state, estimated=path_tokens)
     settled = _settle(state)
     return replace(
@@ -45,6 +46,11 @@ def learn(state: Calibration, usage: Usage, path_tokens: int) -> Calibration:
         reported=usage.context_tokens,
         estimated=path_tokens,
     )
+
+
+def shrunk(state: Calibration) -> Calibration:
+    """The state after a compaction: the next reply cannot be compared with the last one."""
+    return replace(_settle(state), reported=0, before=("", 0, 0))
 
 
 def factor_of(state: Calibration) -> float:
@@ -59,7 +65,7 @@ def factor_of(state: Calibration) -> float:
 def _settle(state: Calibration) -> Calibration:
     model, reported, estimated = state.before
     grown, guessed = state.reported - reported, state.estimated - estimated
-    if not model or model != state.model or grown < 0 or guessed <= 0:
+    if reported <= 0 or state.reported <= 0 or model != state.model or grown < 0 or guessed <= 0:
         return state
     sums = {name: (a, b) for name, a, b in state.growth}
     a, b = sums.get(model, (0, 0))

@@ -91,7 +91,8 @@ class Tombstone:
 class Fold:
     """A confirmed compaction. reference: boundary of the full fold in force, None before the first.
 
-    branch, length: how far memory was read. ids: of an imported fold, the records that it showed; else None.
+    branch, length: how far memory was read (an imported one: up to itself). ids: of an imported fold, the records that
+    it showed; else None.
     """
 
     boundary: int
@@ -241,7 +242,7 @@ def _gap(memory: Memory, entry: MemoryEntry) -> int:
 
 def _fold(memory: Memory, entry: MemoryEntry) -> int:
     data = entry.data
-    full, reference, length = bool(data.get("fullFold")), data.get("reference"), data.get("length")
+    full, reference, length = bool(data.get("fullFold")), data.get("reference"), data.get("length", entry.index)
     if not isinstance(length, int) or not (reference is None or isinstance(reference, int)):
         return 1
     shown: Any = data.get("ids")

@@ -4,18 +4,21 @@ A proposal is a document of the branch; a confirmed fold is a memory entry that 
 read, and whether it was a full fold. The visible records follow from these, so its size does not grow (003-077).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
+from minutebook.errors import StoreBusy
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import memory_stream
-from minutebook.pipeline.outcomes import Entry, append_memory, memory_entry
-from minutebook.records import FOLD, Branch
+from minutebook.pipeline.outcomes import Committed, Entry, Refused, memory_entry, offer_memory
+from minutebook.records import FOLD, Branch, MemoryEntry
 from minutebook.store import codec
 from minutebook.store.kernel import Put, Store
 
 PRODUCER = "minutebook"
 COMPOSITIONS = "compositions"
+CLOSE_TRIES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,20 +79,32 @@ def confirm_fold(store: Store, branch: Branch, *, time: str = "", advance: Mappi
 
     Either way the compaction clock starts again (advance).
     """
-    proposal = read_proposal(store, branch)
-    if proposal is None or not proposal.open:
-        append_memory(store, branch, [], advance=advance)
-        return False
-    data = {
-        "fullFold": proposal.full_fold,
-        "reference": proposal.reference,
-        "length": proposal.length,
-        "composition": proposal.composition,
-        "producer": PRODUCER,
-    }
-    entry = memory_entry(Entry(kind=FOLD, covers=proposal.boundary, since=proposal.boundary, data=data, time=time))
-    append_memory(store, branch, [entry], advance=advance, puts=[_closed(branch, proposal)])
-    return True
+    done = close_fold(store, branch, time=time, advance=advance or {})
+    if isinstance(done, Refused):
+        raise StoreBusy(f"{branch.key}: {done.stale.what} moved while the fold was confirmed; try again")
+    return bool(done.entries or done.duplicates)
+
+
+def close_fold(
+    store: Store,
+    branch: Branch,
+    *,
+    time: str,
+    advance: Mapping[str, int],
+    puts: Sequence[Put] = (),
+    by: Mapping[str, Any] | None = None,
+) -> Committed | Refused:
+    """Like confirm_fold, with other documents in the same transaction; Refused when one of those has moved.
+
+    by: the details that the host kept with its compaction; where they name a composition, only that is confirmed.
+    """
+    for _ in range(CLOSE_TRIES):
+        proposal = read_proposal(store, branch)
+        entries, closing = _closing(branch, proposal, time, (by or {}).get("composition"))
+        done = offer_memory(store, branch, entries, advance=advance, puts=[*puts, *closing])
+        if isinstance(done, Committed) or not done.stale.what.startswith(f"{COMPOSITIONS}/"):
+            return done
+    raise StoreBusy(f"{branch.key}: {CLOSE_TRIES} other compactions came first; try again")
 
 
 def abandon_fold(store: Store, branch: Branch) -> None:
@@ -109,15 +124,22 @@ def compaction_marks(kept: int, at: int) -> dict[str, int]:
     return {ledger.COMPACTED_FROM: kept, ledger.COMPACTED_AT: at}
 
 
+def _closing(
+    branch: Branch, proposal: Proposal | None, time: str, composition: object
+) -> tuple[list[MemoryEntry], list[Put]]:
+    """The fold that is now in force and the write that closes its proposal; nothing when there is none open."""
+    if proposal is None or not proposal.open or composition not in (None, proposal.composition):
+        return [], []
+    data = {
+        "fullFold": proposal.full_fold,
+        "reference": proposal.reference,
+        "length": proposal.length,
+        "composition": proposal.composition,
+        "producer": PRODUCER,
+    }
+    entry = memory_entry(Entry(kind=FOLD, covers=proposal.boundary, since=proposal.boundary, data=data, time=time))
+    return [entry], [_closed(branch, proposal)]
+
+
 def _closed(branch: Branch, proposal: Proposal) -> Put:
-    closed = Proposal(
-        composition=proposal.composition,
-        boundary=proposal.boundary,
-        full_fold=proposal.full_fold,
-        reference=proposal.reference,
-        length=proposal.length,
-        settings=proposal.settings,
-        opened_at=proposal.opened_at,
-        open=False,
-    )
-    return proposal_put(branch, closed, if_version=proposal.version)
+    return proposal_put(branch, replace(proposal, open=False), if_version=proposal.version)

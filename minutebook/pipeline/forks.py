@@ -1,9 +1,11 @@
 """Opening branches: a root, a sub-agent's own, or a fork that freezes what it inherits."""
 
+from collections.abc import Mapping
+
 from minutebook.errors import StoreBusy
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path, branch_put, find_branch, memory_stream
-from minutebook.pipeline.folding import fold
+from minutebook.pipeline.folding import Memory, fold
 from minutebook.pipeline.outcomes import sums
 from minutebook.pipeline.sessions import Session
 from minutebook.records import Branch
@@ -29,6 +31,7 @@ def fork_branch(store: Store, owner: Branch, *, fork: int, key: str, session: Se
     existing = find_branch(store, key)
     if existing is not None:
         return existing
+    tip = store.tip(memory_stream(owner.key))
     branch = Branch(
         key=key,
         host=session.host,
@@ -36,14 +39,14 @@ def fork_branch(store: Store, owner: Branch, *, fork: int, key: str, session: Se
         lineage=owner.lineage,
         parent=owner.key,
         fork=fork,
-        parent_memory=store.tip(memory_stream(owner.key)).length,
+        parent_memory=tip.length,
         base_tokens=Path(store, owner).tokens_before(fork),
         zone=session.zone,
         project=session.project,
         kind="fork",
         created=session.last_time,
     )
-    marks = _inherited_marks(store, owner, branch)
+    marks = _inherited_marks(branch, fold(ledger.read_memory(store, branch)), tip.marks)
     result = store.append(memory_stream(key), [], advance=marks, puts=[branch_put(branch)])
     if not isinstance(result, Stale):
         return branch
@@ -53,17 +56,22 @@ def fork_branch(store: Store, owner: Branch, *, fork: int, key: str, session: Se
     return other
 
 
-def _inherited_marks(store: Store, owner: Branch, branch: Branch) -> dict[str, int]:
-    marks = sums(fold(ledger.read_memory(store, branch)))
-    parent = store.tip(memory_stream(owner.key)).marks
+def _inherited_marks(branch: Branch, memory: Memory, parent: Mapping[str, int]) -> dict[str, int]:
+    """Sums over what is inherited, and those of the parent's marks that lie within the shared prefix."""
+    marks = sums(memory)
+    for name in (ledger.OBSERVER, ledger.REFLECTOR):
+        marks[name] = max(marks[name], _within(branch, parent.get(name, 0)))
+    compacted = max((each.boundary for each in memory.folds), default=0)
     for name in (ledger.COMPACTED_FROM, ledger.COMPACTED_AT):
-        if 0 < parent.get(name, 0) <= branch.fork:
-            marks[name] = parent[name]
-    recorded = marks[ledger.REFLECTIONS_RECORDED]
+        marks[name] = _within(branch, parent.get(name, 0)) or compacted
     for name in (ledger.DROPPER, ledger.DIGESTER):
-        marks[name] = min(parent.get(name, 0), recorded)
+        marks[name] = min(parent.get(name, 0), marks[ledger.REFLECTIONS_RECORDED])
     marks[ledger.DIGEST_BUDGET] = parent.get(ledger.DIGEST_BUDGET, 0)
     return marks
+
+
+def _within(branch: Branch, position: int) -> int:
+    return position if position <= branch.fork else 0
 
 
 def _branch(session: Session, *, key: str, lineage: str, kind: str) -> Branch:

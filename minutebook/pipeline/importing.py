@@ -1,97 +1,167 @@
-"""Memory that a host's file brings along, and the host's own word that it compacted.
+"""Memory that a host's file brings along: records, drops, digests, and what the last fold of an extension showed.
 
 Foreign ids are kept. A coverage marker whose entry is unknown means the last source entry before the marker's own
-entry; one that names a memory entry, the last source before that one (003-154).
+entry; one that names a memory entry, the last source before that one (003-154). What is held is written once, at the
+end of a delivery, so that importing a long session folds its memory once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from minutebook.pipeline import ledger
-from minutebook.pipeline.branches import memory_stream
+from minutebook.pipeline.branches import find_branch, memory_stream
 from minutebook.pipeline.deliveries import HostCompaction, ImportedMemory
-from minutebook.pipeline.folding import fold
-from minutebook.pipeline.folds import PRODUCER, confirm_fold
+from minutebook.pipeline.folding import Memory, apply, fold
+from minutebook.pipeline.folds import PRODUCER
 from minutebook.pipeline.outcomes import Entry, append_memory, memory_entry
-from minutebook.records import DIGEST, FOLD, OBSERVATIONS, REFLECTIONS, Branch, MemoryEntry
+from minutebook.records import DIGEST, FOLD, OBSERVATIONS, REFLECTIONS, Branch, MemoryEntry, content_id
+from minutebook.redaction import Redactor
 from minutebook.store import codec
 from minutebook.store.kernel import Store
+from minutebook.tokens import estimate_tokens
+
+UNREADABLE = {"malformed": True}
+"""In place of foreign data that is nested deeper than it can be walked; counted as malformed."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One event that waits. at: entries of the path before it. covers: resolved, None when its marker is no source.
+
+    marks: of a fold, what it restarts.
+    """
+
+    event: ImportedMemory | HostCompaction
+    at: int = 0
+    covers: int | None = None
+    marks: Mapping[str, int] = field(default_factory=dict)
+
+
+def is_foreign_fold(event: HostCompaction) -> bool:
+    """Whether another extension made this compaction's text, and said what it shows."""
+    return bool(event.fold) and event.fold.get("producer") != PRODUCER
+
+
 class Importer:
-    """Collects imported memory, and writes it behind the source entries that it is about."""
+    """Collects the imported memory of one delivery; taking the same in again changes nothing."""
 
-    store: Store
-    held: list[MemoryEntry] = field(default_factory=list)
-    standing: dict[str, int] = field(default_factory=dict)
+    def __init__(self, store: Store, redactor: Redactor) -> None:
+        self.store = store
+        self.redactor = redactor
+        self.held: dict[str, dict[str, Held]] = {}
+        self.moved: list[str] = []
 
-    def add(self, event: ImportedMemory, after: int | None, covers: int | None) -> None:
-        """Hold one entry. after, covers: positions of the entries that it names, None where they are unknown."""
-        if event.entry.data.get("producer") == PRODUCER:
-            return
-        at = 0 if after is None else after + 1
-        self.standing[event.entry.id] = at
-        covered = covers + 1 if covers is not None else self.standing.get(event.covers_id)
-        data = {**event.entry.data, "at": at}
-        self.held.append(
-            replace(
-                event.entry, covers=-1 if covered is None else covered, since=-1, covers_id=event.covers_id, data=data
-            )
-        )
+    def add(self, branch_key: str, event: ImportedMemory, *, at: int, covers: int | None) -> None:
+        """Hold one entry, unless it is ours, read back."""
+        if event.entry.data.get("producer") != PRODUCER:
+            self.held.setdefault(branch_key, {})[event.entry.id] = Held(event, at, covers)
 
-    def flush(self, branch: Branch) -> None:
-        """Write what is held, in its order; entries that are there already are no-ops."""
-        if not self.held:
-            return
-        tip = self.store.tip(memory_stream(branch.key))
-        observed = tip.marks.get(ledger.OBSERVER, 0)
-        placed = []
-        for entry in self.held:
-            covers = self._resolve(branch, entry)
-            since = min(observed, covers) if entry.kind == OBSERVATIONS else covers
-            if entry.kind == OBSERVATIONS:
-                observed = max(observed, covers)
-            placed.append(replace(entry, covers=covers, since=since))
-        new = self._new(branch, placed)
-        self.held = []
-        if new:
-            append_memory(self.store, branch, new)
+    def add_fold(self, branch_key: str, event: HostCompaction, marks: Mapping[str, int]) -> None:
+        """Hold a foreign fold."""
+        self.held.setdefault(branch_key, {})[fold_id(event)] = Held(event, marks=marks)
 
-    def compacted(self, branch: Branch, event: HostCompaction, *, kept: int, at: int) -> None:
-        """Record the host's compaction: confirm our fold, import a foreign one, and restart the compaction clock."""
-        advance = {ledger.COMPACTED_FROM: kept, ledger.COMPACTED_AT: at}
-        if event.fold and event.fold.get("producer") != PRODUCER:
-            self._import_fold(branch, event, kept, advance)
-        else:
-            confirm_fold(self.store, branch, time=event.time, advance=advance)
+    def has(self, branch: Branch, event: ImportedMemory | HostCompaction) -> bool:
+        """Whether the branch, or one that it descends from, has this entry or fold already."""
+        id_ = event.entry.id if isinstance(event, ImportedMemory) else fold_id(event)
+        return any(self.store.find(memory_stream(each.key), [id_]) for each in ledger.chain_of(self.store, branch))
 
-    def _resolve(self, branch: Branch, entry: MemoryEntry) -> int:
-        if entry.covers >= 0:
-            return entry.covers
-        stored = self.store.find(memory_stream(branch.key), [entry.covers_id]) if entry.covers_id else {}
-        for item in stored.values():
-            at = codec.memory_entry(branch.key, item).data.get("at")
-            if isinstance(at, int):
-                return at
-        return int(entry.data["at"])
+    def flush(self) -> None:
+        """Write what is held, in its order, behind the source entries that it is about."""
+        for key, held in self.held.items():
+            branch = find_branch(self.store, key)
+            if branch is not None:
+                self._write(branch, list(held.values()))
+        self.held = {}
 
-    def _new(self, branch: Branch, entries: list[MemoryEntry]) -> list[MemoryEntry]:
-        there = self.store.find(memory_stream(branch.key), [entry.id for entry in entries])
-        return [entry for entry in entries if entry.id not in there]
-
-    def _import_fold(self, branch: Branch, event: HostCompaction, kept: int, advance: Mapping[str, int]) -> None:
+    def _write(self, branch: Branch, held: list[Held]) -> None:
+        there = self._there(branch, held)
         memory = fold(ledger.read_memory(self.store, branch))
-        entries = [*_missing_records(event.fold, memory.observations, memory.reflections, kept)]
-        full = bool(event.fold.get("fullFold"))
+        new: list[MemoryEntry] = []
+        marks: dict[str, int] = {}
+        for each in held:
+            for entry in self._entries(each, memory, there):
+                apply(memory, entry)
+                new.append(entry)
+                marks.update(each.marks)
+        if new:
+            append_memory(self.store, branch, new, advance=marks)
+            self.moved.append(branch.key)
+
+    def _there(self, branch: Branch, held: list[Held]) -> dict[str, int]:
+        """Memory entries that these are or name, of the store: id → entries of the path before it.
+
+        Those that are held are added when their turn comes, so a marker never points forward.
+        """
+        events = [each.event for each in held]
+        ids = [e.entry.id if isinstance(e, ImportedMemory) else fold_id(e) for e in events]
+        ids += [e.covers_id for e in events if isinstance(e, ImportedMemory) and e.covers_id]
+        found = self.store.find(memory_stream(branch.key), ids)
+        return {key: _at(codec.memory_entry(branch.key, item)) for key, item in found.items()}
+
+    def _entries(self, held: Held, memory: Memory, there: dict[str, int]) -> Iterator[MemoryEntry]:
+        event = held.event
+        id_ = event.entry.id if isinstance(event, ImportedMemory) else fold_id(event)
+        if id_ in there:
+            return
+        if isinstance(event, ImportedMemory):
+            there[id_] = held.at
+            yield self._imported(event, held, memory, there)
+        else:
+            there[id_] = held.marks[ledger.COMPACTED_FROM]
+            yield from self._fold(event, held.marks[ledger.COMPACTED_FROM], memory)
+
+    def _imported(self, event: ImportedMemory, held: Held, memory: Memory, there: Mapping[str, int]) -> MemoryEntry:
+        entry = event.entry
+        covers = held.covers
+        if covers is None:
+            covers = there.get(event.covers_id, held.at) if event.covers_id != entry.id else held.at
+        since = min(memory.observed, covers) if entry.kind == OBSERVATIONS else covers
+        data = {**self._cleaned(entry.data), "at": held.at}
+        if entry.kind == DIGEST:
+            data = _counted(data)
+        return replace(entry, covers=covers, since=since, covers_id=event.covers_id, data=data)
+
+    def _fold(self, event: HostCompaction, kept: int, memory: Memory) -> Iterator[MemoryEntry]:
+        """What the fold shows and the ledger lacks, its digest, and the fold itself, which ends at its own place."""
+        shown = self._cleaned(event.fold)
+        full = bool(shown.get("fullFold"))
         reference = kept if full else (memory.folds[-1].reference if memory.folds else None)
-        length = self.store.tip(memory_stream(branch.key)).length + len(entries)
-        shown = _shown_ids(event.fold)
-        data = {"fullFold": full, "reference": reference, "length": length, "ids": shown, "imported": event.id}
-        entries.append(Entry(kind=FOLD, covers=kept, since=kept, data=data, time=event.time))
-        new = self._new(branch, [memory_entry(entry) for entry in entries])
-        append_memory(self.store, branch, new, advance=advance)
+        for entry in _missing_records(shown, memory, kept):
+            yield memory_entry(replace(entry, time=event.time))
+        data = {"fullFold": full, "reference": reference, "ids": _shown_ids(shown), "imported": event.id, "at": kept}
+        made = memory_entry(Entry(kind=FOLD, covers=kept, since=kept, data=data, time=event.time))
+        yield replace(made, id=fold_id(event))
+
+    def _cleaned(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Foreign data without secrets: it never passed our intake."""
+        try:
+            return {key: self._redacted(value) for key, value in data.items()}
+        except RecursionError:
+            return dict(UNREADABLE)
+
+    def _redacted(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.redactor.redact(value)
+        if isinstance(value, Mapping):
+            return {key: self._redacted(each) for key, each in value.items()}
+        return [self._redacted(each) for each in value] if isinstance(value, list) else value
+
+
+def fold_id(event: HostCompaction) -> str:
+    """The id of an imported fold: of its host's record, so that it is imported once."""
+    return content_id(FOLD, event.id)
+
+
+def _at(entry: MemoryEntry) -> int:
+    at = entry.data.get("at")
+    return at if isinstance(at, int) else entry.covers
+
+
+def _counted(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A digest with its tokens counted by us (003-035)."""
+    content = data.get("content")
+    return {**data, "tokenCount": estimate_tokens(content)} if isinstance(content, str) else dict(data)
 
 
 def _shown_ids(fold_data: Mapping[str, Any]) -> list[str]:
@@ -99,21 +169,17 @@ def _shown_ids(fold_data: Mapping[str, Any]) -> list[str]:
     return [row["id"] for row in rows if isinstance(row.get("id"), str)]
 
 
-def _missing_records(
-    fold_data: Mapping[str, Any], observations: Mapping[str, object], reflections: Mapping[str, object], kept: int
-) -> list[Entry]:
-    """Records that the fold shows and the ledger lacks, and its digest."""
-    entries = []
-    lost = [row for row in _rows(fold_data, "observations") if row.get("id") not in observations]
+def _missing_records(fold_data: Mapping[str, Any], memory: Memory, kept: int) -> Iterator[Entry]:
+    """Records that the fold shows and the ledger lacks (they cover nothing), and its digest."""
+    lost = [row for row in _rows(fold_data, "observations") if row.get("id") not in memory.observations]
     if lost:
-        entries.append(Entry(kind=OBSERVATIONS, covers=0, since=0, data={"observations": lost}))
-    lost = [row for row in _rows(fold_data, "reflections") if row.get("id") not in reflections]
+        yield Entry(kind=OBSERVATIONS, covers=0, since=0, data={"observations": lost})
+    lost = [row for row in _rows(fold_data, "reflections") if row.get("id") not in memory.reflections]
     if lost:
-        entries.append(Entry(kind=REFLECTIONS, covers=0, since=0, data={"reflections": lost}))
+        yield Entry(kind=REFLECTIONS, covers=0, since=0, data={"reflections": lost})
     digest = fold_data.get("reflectionDigest")
     if isinstance(digest, Mapping):
-        entries.append(Entry(kind=DIGEST, covers=kept, since=kept, data={**digest, "fromFold": True}))
-    return entries
+        yield Entry(kind=DIGEST, covers=kept, since=kept, data={**_counted(digest), "fromFold": True})
 
 
 def _rows(data: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:

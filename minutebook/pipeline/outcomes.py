@@ -88,9 +88,8 @@ def commit_outcome(store: Store, branch: Branch, outcome: Outcome) -> Committed 
     Entries of other roles that landed meanwhile are no conflict: the sums are taken again over them.
     """
     mark = ledger.COVERAGE_OF_ROLE[outcome.role]
-    return _append(
-        store, branch, outcome.entries, expect={**outcome.unmoved, mark: outcome.read}, advance=outcome.advance
-    )
+    expect = {**outcome.unmoved, mark: outcome.read}
+    return offer_memory(store, branch, outcome.entries, expect=expect, advance=outcome.advance)
 
 
 def append_memory(
@@ -101,42 +100,57 @@ def append_memory(
     advance: Mapping[str, int] | None = None,
     puts: Sequence[Put] = (),
 ) -> Committed:
-    """Append entries that answer no role's run: imported ones, a person's corrections, a confirmed fold."""
-    done = _append(store, branch, entries, expect={}, advance=advance or {}, puts=puts)
+    """Append entries that answer no role's run: imported ones, a person's corrections. StoreBusy if a put is stale."""
+    done = offer_memory(store, branch, entries, advance=advance or {}, puts=puts)
     if isinstance(done, Refused):
         raise StoreBusy(f"{branch.key}: {done.stale.what} moved while it was written; try again")
     return done
 
 
-def _append(
+def offer_memory(
     store: Store,
     branch: Branch,
     entries: Sequence[MemoryEntry],
     *,
-    expect: Mapping[str, int],
+    expect: Mapping[str, int] | None = None,
     advance: Mapping[str, int],
     puts: Sequence[Put] = (),
 ) -> Committed | Refused:
+    """Append entries, move marks and write documents in one transaction; Refused when a mark or document has moved.
+
+    Other entries that land meanwhile are no conflict. An entry that is there already is left out.
+    """
     stream = memory_stream(branch.key)
     for _ in range(COMMIT_TRIES):
         tip = store.tip(stream)
-        before = ledger.read_memory(store, branch)
-        placed = [replace(entry, branch=branch.key, index=tip.length + at) for at, entry in enumerate(entries)]
-        memory = fold([*before, *placed])
+        before = ledger.read_memory(store, branch) if entries else []
+        placed = _placed(branch, before, entries, tip.length)
+        summed = sums(fold([*before, *placed])) if placed else {}
         done = store.append(
             stream,
             [codec.memory_item(entry) for entry in placed],
             expect=expect,
             expect_length=tip.length,
-            advance=_moved({**sums(memory), **advance}, tip.marks),
+            advance=_moved({**summed, **advance}, tip.marks),
             dirty=branch.key,
             puts=puts,
         )
         if not isinstance(done, Stale):
-            return Committed(tuple(placed), done.duplicates)
+            new = {entry.id for entry in placed}
+            return Committed(tuple(placed), tuple(entry.id for entry in entries if entry.id not in new))
         if done.what != "length":
             return Refused(done)
     raise StoreBusy(f"{branch.key}: {COMMIT_TRIES} other commits came first; the work will be derived again")
+
+
+def _placed(
+    branch: Branch, before: Sequence[MemoryEntry], entries: Sequence[MemoryEntry], length: int
+) -> list[MemoryEntry]:
+    """The new ones among the entries, each once, as they will stand in the branch's own stream of that length."""
+    there = {entry.id for entry in before if entry.branch == branch.key}
+    new = {entry.id: entry for entry in reversed(entries) if entry.id not in there}
+    kept = [entry for entry in entries if new.get(entry.id) is entry]
+    return [replace(entry, branch=branch.key, index=length + at) for at, entry in enumerate(kept)]
 
 
 def _moved(advance: Mapping[str, int], found: Mapping[str, int]) -> dict[str, int]:

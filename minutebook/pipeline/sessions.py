@@ -5,12 +5,14 @@ from typing import Any
 
 from minutebook.errors import NotFound
 from minutebook.pipeline.deliveries import Reading, SessionHead
+from minutebook.records import Branch
 from minutebook.store import codec
 from minutebook.store.kernel import Put, Store
 
 SESSIONS = "sessions"
 BROKEN_SHOWN = 50
 COMPACTIONS_KNOWN = 500
+TITLE_CHARACTERS = 80
 
 
 def session_key(head: SessionHead) -> str:
@@ -22,8 +24,9 @@ def session_key(head: SessionHead) -> str:
 class Session:
     """One session's document.
 
-    branch: the one on which the next entry arrives. branches: all of them. follows: while everything delivered is the
-    beginning of another session (a fork that copied it): that branch and how many entries matched; [] otherwise.
+    branch: the one on which the next entry arrives. branches: all of its own. follows: while everything delivered is
+    the beginning of another session (a fork that copied it): that branch (and `branch` is the same, to read from) and
+    how many of its entries came; [] otherwise.
     broken: line numbers (the first 50); broken_count: all. versions: entries that came again with another text.
     touched: seconds of the store's clock at the last intake. calibration: see calibration.py.
     """
@@ -57,6 +60,12 @@ class Session:
     touched: float = 0.0
     calibration: dict[str, Any] = field(default_factory=dict)
     version: int = 0
+
+    def enter(self, branch: Branch) -> None:
+        """The next entry arrives on this branch, which is one of the session's own."""
+        self.branch, self.lineage = branch.key, branch.lineage
+        if branch.key not in self.branches:
+            self.branches.append(branch.key)
 
 
 def find_session(store: Store, key: str) -> Session | None:
@@ -100,8 +109,17 @@ def session_put(session: Session) -> Put:
     return Put(SESSIONS, session.key, codec.to_json({"v": codec.VERSION, **body}), if_version=session.version)
 
 
-def note_reading(session: Session, reading: Reading) -> None:
-    """Add what a reading skipped, could not read or learned about the session to its document."""
+def shortened(text: str) -> str:
+    """The beginning of a text on one line, as a title."""
+    line = " ".join(text.split())
+    return line if len(line) <= TITLE_CHARACTERS else line[: TITLE_CHARACTERS - 1].rstrip() + "…"
+
+
+def note_reading(session: Session, reading: Reading, *, grew: bool) -> None:
+    """Add what a reading skipped, could not read or learned about the session to its document.
+
+    grew: it brought new entries; a session that was over and grows is not over any more, unless its file says so.
+    """
     if reading.replaced:
         session.replaced += 1
         session.unknown, session.skipped, session.broken, session.broken_count = {}, {}, [], 0
@@ -110,7 +128,7 @@ def note_reading(session: Session, reading: Reading) -> None:
     session.broken = [*session.broken, *reading.broken][:BROKEN_SHOWN]
     session.broken_count += len(reading.broken)
     session.cursor = dict(reading.cursor)
-    session.ended = reading.ended
+    session.ended = reading.ended or (session.ended and not grew)
     if reading.head is not None:
         session.project = session.project or reading.head.project
         session.host_version = reading.head.host_version or session.host_version

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard, TypeVar
 from minutebook.records import RELEVANCES, Observation, Reflection, observation_line, reflection_line
 from minutebook.tokens import estimate_tokens
 
-TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}")
+TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}")
 T = TypeVar("T")
 
 

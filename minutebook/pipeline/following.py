@@ -1,0 +1,107 @@
+"""A session that copies another one's beginning (a host's own fork): nothing is written while it only repeats what is
+there, and where it parts, it forks. Its entries may come in pieces, or twice; it may never part at all.
+"""
+
+from collections.abc import Iterable
+
+from minutebook.pipeline.branches import Path, load_branch
+from minutebook.pipeline.forks import fork_branch
+from minutebook.pipeline.sessions import Session
+from minutebook.records import NOTE, Branch, Placed, SourceEntry
+from minutebook.store import codec
+from minutebook.store.kernel import Put, Store
+
+ORIGINS = "roots"
+
+
+def origin_puts(store: Store, branch: Branch, first: SourceEntry) -> list[Put]:
+    """The write by which a branch can be found by its first own entry; none for a sub-agent's, or if one has it."""
+    key = _origin_key(branch.host, first)
+    if branch.kind == "subagent" or store.get(ORIGINS, key) is not None:
+        return []
+    return [Put(ORIGINS, key, codec.to_json({"branch": branch.key}), if_version=0)]
+
+
+class Following:
+    """How far a session repeats a branch of another one; session.follows keeps it between deliveries."""
+
+    def __init__(self, store: Store, session: Session, window: Iterable[SourceEntry]) -> None:
+        self.store = store
+        self.session = session
+        self.ids = [entry.id for entry in window]
+        self.found: dict[str, dict[str, Placed]] = {}
+
+    def repeats(self, entry: SourceEntry) -> bool:
+        """Whether the entry is one of the copied beginning."""
+        if self.session.follows:
+            return self._goes_on(entry) or self._turns(entry)
+        return not self.session.branch and not self.session.agent and self._begins(entry)
+
+    def part(self) -> Branch:
+        """The session's own branch from here on; it is saved with its first entry."""
+        key, matched = self.session.follows
+        owner = self._path(key).owner(max(matched - 1, 0))
+        branch = fork_branch(self.store, owner, fork=matched, key=self.session.key, session=self.session)
+        self.session.follows = []
+        return branch
+
+    def _begins(self, entry: SourceEntry) -> bool:
+        """The same first entry at the same time; without a time, equal ids and words prove no copy."""
+        origin = self._origin(entry)
+        if origin is None or origin.parent or not entry.time:
+            return False
+        placed = self._placed(origin.key, entry)
+        if placed is None or placed.position or placed.entry.time != entry.time:
+            return False
+        self._follow(origin, 1)
+        return True
+
+    def _goes_on(self, entry: SourceEntry) -> bool:
+        key, matched = self.session.follows
+        placed = self._placed(key, entry)
+        if placed is None:
+            return False
+        if placed.position >= matched:
+            if not all(map(_unknown_to_host, self._path(key).read(matched, placed.position))):
+                return False
+            self.session.follows = [key, placed.position + 1]
+        return True
+
+    def _turns(self, entry: SourceEntry) -> bool:
+        """Where the copied session forked inside itself, the copy goes on along that branch."""
+        key, matched = self.session.follows
+        origin = self._origin(entry)
+        if origin is None or not 0 < origin.fork <= matched or self._placed(origin.key, entry) is None:
+            return False
+        if self._path(key).owner(origin.fork - 1).key != origin.parent:
+            return False
+        self._follow(origin, origin.fork + 1)
+        return True
+
+    def _follow(self, branch: Branch, matched: int) -> None:
+        self.session.follows = [branch.key, matched]
+        self.session.branch = branch.key  # to read from, until it has its own
+        self.session.lineage = branch.lineage
+
+    def _origin(self, entry: SourceEntry) -> Branch | None:
+        document = self.store.get(ORIGINS, _origin_key(self.session.host, entry))
+        return load_branch(self.store, codec.from_json(document.body)["branch"]) if document else None
+
+    def _placed(self, key: str, entry: SourceEntry) -> Placed | None:
+        """Where the very same entry stands on that branch's path."""
+        if key not in self.found:
+            self.found[key] = self._path(key).find(self.ids)
+        placed = self.found[key].get(entry.id)
+        return placed if placed and placed.entry.text_sha256 == entry.text_sha256 else None
+
+    def _path(self, key: str) -> Path:
+        return Path(self.store, load_branch(self.store, key))
+
+
+def _unknown_to_host(placed: Placed) -> bool:
+    """A person's note and a later version of an entry stand in our ledger and in no copy of the host's file."""
+    return placed.entry.custom_type == NOTE or bool(placed.entry.version_of)
+
+
+def _origin_key(host: str, entry: SourceEntry) -> str:
+    return f"{host}:{entry.id}"

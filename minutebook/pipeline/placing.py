@@ -1,0 +1,93 @@
+"""Which entries a session has already, and where they stand. Looked up for a whole window at once."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from minutebook.pipeline.branches import Path, find_branch, load_branch, source_stream
+from minutebook.pipeline.sessions import Session
+from minutebook.records import Branch
+from minutebook.store import codec
+from minutebook.store.kernel import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Where an entry stands: in the stream of that branch, at that position of its path. sha: of its raw text."""
+
+    branch: str
+    position: int
+    sha: str
+
+
+@dataclass(slots=True)
+class Spine:
+    """A branch and its end: length and tokens of its path, with the entries that wait to be written."""
+
+    branch: Branch
+    path: Path
+    length: int
+    tokens: int
+
+    def holds(self, known: Known) -> bool:
+        """Whether that entry is on this branch's path."""
+        return known.position < self.length and self.path.owner(known.position).key == known.branch
+
+
+class Places:
+    """The entries of one session."""
+
+    def __init__(self, store: Store, session: Session) -> None:
+        self.store = store
+        self.session = session
+        self.known: dict[str, Known] = {}
+        self._sought: set[str] = set()
+        self._spines: dict[str, Spine] = {}
+        self._readable: list[tuple[Branch, int | None]] = []
+        self._read_for: tuple[str, ...] = ()
+
+    def spine(self, branch: Branch) -> Spine:
+        """The end of a branch: always the same object for the same branch."""
+        if branch.key not in self._spines:
+            path = Path(self.store, branch)
+            self._spines[branch.key] = Spine(branch, path, path.length(), path.tokens())
+        return self._spines[branch.key]
+
+    def home(self, known: Known, current: Spine) -> Spine:
+        """The current branch where the entry is on its path, else the branch that holds it."""
+        return current if current.holds(known) else self.spine(load_branch(self.store, known.branch))
+
+    def position(self, id_: str, spine: Spine | None) -> int | None:
+        """Position of a source entry on a branch's path, None when it is not there (or was not looked up)."""
+        known = self.known.get(id_)
+        return known.position if known is not None and spine is not None and spine.holds(known) else None
+
+    def look_up(self, ids: Iterable[str]) -> None:
+        """Find these entries in the session's branches, and in the part that they share with other sessions."""
+        readable = self._branches()
+        wanted = [id_ for id_ in dict.fromkeys(ids) if id_ and id_ not in self.known and id_ not in self._sought]
+        if not wanted:
+            return
+        self._sought.update(wanted)
+        for branch, stop in readable:
+            for id_, stored in self.store.find(source_stream(branch.key), wanted).items():
+                position = branch.fork + stored.position
+                if stop is None or position < stop:
+                    self.known.setdefault(id_, Known(branch.key, position, codec.source_entry(stored).text_sha256))
+
+    def _branches(self) -> list[tuple[Branch, int | None]]:
+        """Branches to look in, each with where another session's ceases to be shared."""
+        own = tuple(self.session.branches)
+        if own != self._read_for:
+            self._read_for, self._sought = own, set()
+            self._readable = self._collected(own)
+        return self._readable
+
+    def _collected(self, own: Iterable[str]) -> list[tuple[Branch, int | None]]:
+        found: dict[str, tuple[Branch, int | None]] = {}
+        for branch in filter(None, (find_branch(self.store, key) for key in own)):
+            for segment in self.spine(branch).path.segments:
+                before = found.get(segment.branch.key, (segment.branch, 0))[1]
+                ours = segment.branch.key in self.session.branches
+                stop = None if ours or segment.stop is None or before is None else max(before, segment.stop)
+                found[segment.branch.key] = (segment.branch, stop)
+        return list(found.values())
