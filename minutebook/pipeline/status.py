@@ -1,8 +1,9 @@
 """The numbers of one branch: what is recorded, visible, due, failing. Reads; decides with the clocks' own readings."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from minutebook.pipeline import ledger
@@ -20,15 +21,14 @@ from minutebook.pipeline.folds import read_proposal
 from minutebook.pipeline.projection import Projection, digest_budget, drift, full_projection, visible_projection
 from minutebook.pipeline.readings import read_state, session_of
 from minutebook.pipeline.sessions import Session
-from minutebook.records import Branch
+from minutebook.pipeline.workbook import ERRORS, WORK
+from minutebook.records import Branch, MemoryEntry
 from minutebook.settings import Settings
 from minutebook.store import codec
 from minutebook.store.kernel import JobState, Store
 
-ERRORS = "errors"
-WORK = "work"
 STALLED_SECONDS = 120.0
-"""Work that is due, that nobody does, and that did not change for so long counts as not being made."""
+"""A worker that is there comes within seconds, and sweeps every minute: due work left for so long has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Status:
 
     added, removed: drift of the observations (only in full, only in visible); reflections_added likewise.
     dropper: within target, waiting for a reflection, or due. since_drop_tokens: sources after the last drop's coverage.
-    due: role → reason. running: roles at work. not_made: memory is due and nobody makes it.
+    due: role → reason. running: roles at work. why_not_made: why memory that is due is not being made, "" when it is.
     """
 
     branch: Branch
@@ -85,7 +85,12 @@ class Status:
     malformed: int
     minds: Mapping[str, int] = field(default_factory=dict)
     siblings: int = 0
-    not_made: bool = False
+    why_not_made: str = ""
+
+    @property
+    def not_made(self) -> bool:
+        """Whether memory is due and nobody makes it: exit code 1 of `om status` (003-105)."""
+        return bool(self.why_not_made)
 
 
 def read_status(store: Store, branch: Branch, settings: Settings, *, window: int | None = None) -> Status:
@@ -100,7 +105,9 @@ def read_status(store: Store, branch: Branch, settings: Settings, *, window: int
     visible = visible_projection(entries, chain, digest_tokens=share)
     added, removed, reflections_added = drift(visible, full)
     state = read_state(store, branch, session=session)
-    jobs = [job for job in store.jobs() if job.job.branch == branch.key]
+    jobs = store.jobs()
+    here = [job for job in jobs if job.job.branch == branch.key]
+    running = [job.job.role for job in here if _at_work(job, store.now())]
     errors = role_errors(store, branch)
     due = due_roles(state, settings)
     return Status(
@@ -132,25 +139,62 @@ def read_status(store: Store, branch: Branch, settings: Settings, *, window: int
         passive=settings.passive,
         mind=mind_in_use(settings),
         due=due,
-        running=[job.job.role for job in jobs if job.state == "running"],
-        pending=[job.job.role for job in jobs if job.state == "pending"],
+        running=running,
+        pending=[job.job.role for job in here if job.job.role not in running],
         open_compaction=_open_boundary(store, branch, settings),
         gaps=memory.open_gaps(),
         errors=errors,
         malformed=memory.malformed,
         minds=_minds(memory),
         siblings=len(list_branches(store, branch.lineage)) - 1,
-        not_made=not_being_made(due, jobs, errors, state.idle_seconds),
+        why_not_made=why_not_made(
+            due.keys() - set(running),
+            {error.role for error in errors},
+            at_work=bool(running),
+            quiet_seconds=_quiet_seconds(state, entries, settings, store.now()),
+            patience_seconds=settings.job_deadline_seconds if _any_at_work(jobs, store.now()) else STALLED_SECONDS,
+        ),
     )
 
 
-def not_being_made(
-    due: Mapping[str, str], jobs: Sequence[JobState], errors: Sequence[RoleError], idle_seconds: float
-) -> bool:
-    """Whether memory is due and nobody makes it: a due role failed last time, or nothing runs and nothing moved."""
-    if not due or any(job.state == "running" for job in jobs):
-        return False
-    return any(error.role in due for error in errors) or idle_seconds >= STALLED_SECONDS
+def why_not_made(
+    waiting: Collection[str], failed: Collection[str], *, at_work: bool, quiet_seconds: float, patience_seconds: float
+) -> str:
+    """Why memory that is due is not being made; "" when it is, or when a worker may just not have come to it yet.
+
+    waiting: roles that are due and not at work. failed: roles whose last run failed. quiet_seconds: since the work
+    became due or the branch last moved.
+    """
+    failing = sorted(set(waiting) & set(failed))
+    if failing:
+        return f"{' and '.join(failing)} failed last time"
+    if waiting and not at_work and quiet_seconds >= patience_seconds:
+        return f"no worker came for {int(quiet_seconds // 60)} minutes"
+    return ""
+
+
+def _at_work(job: JobState, now: float) -> bool:
+    """A claim whose lease has run out is nobody's: its worker died."""
+    return job.state == "running" and job.lease_ends > now
+
+
+def _any_at_work(jobs: Iterable[JobState], now: float) -> bool:
+    return any(_at_work(job, now) for job in jobs)
+
+
+def _quiet_seconds(state: BranchState, entries: Sequence[MemoryEntry], settings: Settings, now: float) -> float:
+    """Since the last turn was taken in or the last record was made; an idle session's tail became due only later."""
+    recorded = max((_seconds(entry.time) for entry in entries), default=0.0)
+    only_idle = not state.ended and not observe_reading(state, settings).reached
+    waited = settings.flush_idle_seconds if only_idle and "observer" in due_roles(state, settings) else 0
+    return min(state.idle_seconds - waited, now - recorded)
+
+
+def _seconds(time: str) -> float:
+    try:
+        return datetime.fromisoformat(time).timestamp()
+    except ValueError:
+        return 0.0
 
 
 def dropper_state(state: BranchState, settings: Settings) -> str:
@@ -206,4 +250,6 @@ def _minds(memory: Memory) -> dict[str, int]:
 
 def percent(reading: Reading) -> int:
     """Whole percent, may pass 100; 0 for a zero total (003-103)."""
-    return 0 if reading.threshold <= 0 else round(100 * reading.tokens / reading.threshold)
+    if reading.threshold <= 0:
+        return 0
+    return (200 * reading.tokens + reading.threshold) // (2 * reading.threshold)
