@@ -68,10 +68,16 @@ def compact_reading(state: BranchState, settings: Settings, window: int | None =
 
 
 def compaction_due(state: BranchState, settings: Settings, window: int | None = None) -> bool:
-    """Whether a host that can be asked should compact; not before observe_after_tokens of new sources (003-063)."""
-    if settings.passive or not compact_reading(state, settings, window).reached:
+    """Whether a host that can be asked should compact.
+
+    Where the kept entries alone reach the threshold, not before observe_after_tokens of new sources (003-063).
+    """
+    reading = compact_reading(state, settings, window)
+    if settings.passive or not reading.reached:
         return False
-    return not state.compacted or state.since_compaction_tokens >= settings.observe_after_tokens
+    kept = state.compacted_from_tokens - state.since_compaction_tokens
+    enough_by_itself = state.compacted and kept >= reading.threshold
+    return not enough_by_itself or state.since_compaction_tokens >= settings.observe_after_tokens
 
 
 def due_roles(state: BranchState, settings: Settings) -> dict[str, str]:
@@ -92,8 +98,8 @@ def _observer(state: BranchState, settings: Settings) -> str:
     if reading.reached:
         return f"{reading.tokens} unobserved tokens ≥ {reading.threshold}"
     quiet = state.ended or state.idle_seconds >= settings.flush_idle_seconds
-    if quiet and state.unobserved_tokens >= settings.flush_min_tokens:
-        return f"session {'ended' if state.ended else 'idle'} with {state.unobserved_tokens} unobserved tokens"
+    if quiet and reading.tokens >= settings.flush_min_tokens:
+        return f"session {'ended' if state.ended else 'idle'} with {reading.tokens} unobserved tokens"
     return ""
 
 

@@ -12,10 +12,10 @@ from minutebook.errors import CompactionOpen, StoreBusy
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path
 from minutebook.pipeline.excerpts import extract_lines
-from minutebook.pipeline.folding import Memory, fold
+from minutebook.pipeline.folding import fold
 from minutebook.pipeline.folds import PRODUCER, Proposal, memory_length, proposal_put, read_proposal
 from minutebook.pipeline.projection import Projection, compaction_projection, digest_budget
-from minutebook.pipeline.rendering import parts_of, render
+from minutebook.pipeline.rendering import extract_room, parts_of, render
 from minutebook.records import Branch, MemoryEntry, content_id
 from minutebook.settings import Settings
 from minutebook.store import codec
@@ -140,26 +140,28 @@ def _compose(
     )
     if projection.empty():
         return None
-    extract = _extract(Path(store, branch), projection.observed, boundary, settings.extract_max_tokens)
-    return _composition(branch, memory, projection, extract, settings, first_kept, tokens_before)
+    extract = _extract(Path(store, branch), projection.observed, boundary, settings)
+    return _composition(branch, projection, extract, settings, first_kept, tokens_before)
 
 
 def _composition(
     branch: Branch,
-    memory: Memory,
     projection: Projection,
     extract: list[str],
     settings: Settings,
     first_kept: str,
     tokens_before: int | None,
-) -> Composition:
+) -> Composition | None:
+    """None when the budget has no room for a single record: the host's own summary says more."""
     rendered = render(
         projection,
         max_tokens=settings.compaction_max_tokens,
         reflections_tokens=settings.reflection_context_max_tokens,
-        tiers=memory.tiers(),
+        tiers=projection.tiers(),
         extract=extract,
     )
+    if not rendered.text:
+        return None
     return Composition(
         id=content_id(branch.key, str(projection.boundary), shaping_hash(settings)),
         text=rendered.text,
@@ -173,14 +175,14 @@ def _composition(
     )
 
 
-def _extract(path: Path, observed: int, boundary: int, max_tokens: int) -> list[str]:
+def _extract(path: Path, observed: int, boundary: int, settings: Settings) -> list[str]:
     """Lines of the entries between the last visible batch and the cut, and how many of them are not shown."""
-    if observed >= boundary:
+    stop = min(boundary, path.length())
+    start = max(observed, stop - EXTRACT_ENTRIES)
+    if start >= stop:
         return []
-    entries = path.read(max(observed, boundary - EXTRACT_ENTRIES), boundary)
-    lines = extract_lines(entries, max_tokens)
-    rest = boundary - observed - len(lines)
-    return [f"({rest:,} earlier entries are not shown.)", *lines] if rest else lines
+    room = min(settings.extract_max_tokens, extract_room(settings.compaction_max_tokens))
+    return extract_lines(path.read(start, stop), room, unread=start - observed)
 
 
 def _is_open(store: Store, proposal: Proposal, settings: Settings) -> bool:

@@ -3,21 +3,25 @@
 An extract is cut only between a tool call's result and the next call, so that no call stands without its result.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
-from minutebook.pipeline.shapes import one_line
+from minutebook.pipeline.quoting import harmless
 from minutebook.pipeline.sourcetext import entry_text
 from minutebook.records import INJECTED, NOTE, Placed
 from minutebook.tokens import estimate_tokens
 
 LINE_CHARACTERS = {"user": 1_200, "assistant": 600, "tool_result": 240, "custom": 240, "branch_summary": 600}
 MARK = " […{cut:,} characters…] "
+TYPED_SHARE = 3 / 4
+"""What typed prompts may take of an extract before the newest other entries are served."""
 
 
 def head_and_tail(text: str, max_characters: int) -> str:
     """The text, or its head and tail with a mark that says how many characters are missing, all within the limit."""
     if len(text) <= max_characters:
         return text
+    max_characters = max(0, max_characters)
     mark = MARK.format(cut=len(text))
     room = max_characters - len(mark)
     if room <= 0:
@@ -45,54 +49,95 @@ def is_ours(placed: Placed) -> bool:
     return placed.entry.custom_type in (NOTE, INJECTED)
 
 
-def extract_lines(entries: Sequence[Placed], max_tokens: int) -> list[str]:
-    """The newest entries that fit, one line each, oldest first, cut at a tool-call boundary (003-075).
+@dataclass(slots=True)
+class _Exchange:
+    """Entries that are shown together or not at all: a tool call with its results, or a single other entry."""
 
-    A typed prompt among those left out is kept before other entries are: nothing that a person said is passed over
-    while there is room.
+    at: list[int]
+    open_calls: set[str] = field(default_factory=set)
+    typed: bool = False
+
+
+def extract_lines(entries: Sequence[Placed], max_tokens: int, *, unread: int = 0) -> list[str]:
+    """Entries as one harmless line each, oldest first, and before them how many are not shown (003-075).
+
+    Typed prompts come first, from the newest on, then the newest other exchanges. No call stands without its result.
+    unread: entries before these that nobody looked at. All lines together have at most max_tokens.
     """
-    shown = [placed for placed in entries if not is_ours(placed) and entry_text(placed.entry).strip()]
-    lines = [_line(placed) for placed in shown]
-    start = _whole_exchanges(shown, _cut(lines, max_tokens))
-    kept = lines[start:]
-    free = max_tokens - _tokens(kept)
-    earlier: list[str] = []
-    for placed, line in zip(reversed(shown[:start]), reversed(lines[:start]), strict=True):
-        if placed.entry.typed and _tokens([line]) <= free:
-            free -= _tokens([line])
-            earlier.append(line)
-    return earlier[::-1] + kept
+    shown = [placed for placed in entries if _says_something(placed)]
+    free = max_tokens - _tokens([_hidden_line(10**9)])
+    if free < 0:
+        return []
+    lines = [_line(placed, max_tokens) for placed in shown]
+    chosen = _choose(_exchanges(shown), lines, free)
+    hidden = unread + len(shown) - len(chosen)
+    return ([_hidden_line(hidden)] if hidden else []) + [lines[at] for at in sorted(chosen)]
 
 
-def _cut(lines: Sequence[str], max_tokens: int) -> int:
-    """The earliest start from which all lines fit."""
-    start, used = len(lines), 0
-    while start and used + _tokens([lines[start - 1]]) <= max_tokens:
-        start -= 1
-        used += _tokens([lines[start]])
-    return start
+def _says_something(placed: Placed) -> bool:
+    entry = placed.entry
+    return not is_ours(placed) and (entry.role == "tool_result" or bool(entry_text(entry).strip()))
 
 
-def _whole_exchanges(shown: Sequence[Placed], start: int) -> int:
-    """The start moved on until no result after it answers a call before it."""
-    if start == 0:
-        return 0
-    called_after: set[str] = set()
-    for index in range(start, len(shown)):
-        entry = shown[index].entry
-        called_after.update(part.call_id for part in entry.parts if part.kind == "tool_call")
-        if entry.role == "tool_result" and entry.call_id not in called_after:
-            start = index + 1
-    return start
+def _hidden_line(count: int) -> str:
+    return "(1 more entry is not shown.)" if count == 1 else f"({count:,} more entries are not shown.)"
 
 
-def _line(placed: Placed) -> str:
+def _exchanges(shown: Sequence[Placed]) -> list[_Exchange]:
+    """The whole exchanges, by their last entry; a call that has no result here, and a result without its call, are out.
+
+    A result that names no call belongs to the call before it.
+    """
+    found: list[_Exchange] = []
+    of_call: dict[str, _Exchange] = {}
+    for at, placed in enumerate(shown):
+        entry = placed.entry
+        calls = {part.call_id for part in entry.parts if part.kind == "tool_call"}
+        exchange = of_call.get(entry.call_id) if entry.role == "tool_result" else _Exchange([at], calls, entry.typed)
+        if exchange is None:
+            continue
+        if entry.role == "tool_result":
+            exchange.at.append(at)
+            exchange.open_calls -= {entry.call_id} if entry.call_id else exchange.open_calls
+        else:
+            found.append(exchange)
+            of_call.update(dict.fromkeys(calls | ({""} if calls else set()), exchange))
+    return sorted((each for each in found if not each.open_calls), key=lambda each: each.at[-1])
+
+
+def _choose(exchanges: Sequence[_Exchange], lines: Sequence[str], free: int) -> set[int]:
+    """Indices of the lines to show."""
+    chosen: set[int] = set()
+    typed = [each for each in reversed(exchanges) if each.typed]
+    others = [each for each in reversed(exchanges) if not each.typed]
+    reserved = free - int(free * TYPED_SHARE)
+    free = reserved + _take(typed, lines, free - reserved, chosen)
+    free = _take(others, lines, free, chosen)
+    _take([each for each in typed if each.at[0] not in chosen], lines, free, chosen)
+    return chosen
+
+
+def _take(exchanges: Iterable[_Exchange], lines: Sequence[str], free: int, chosen: set[int]) -> int:
+    """Take until one does not fit; what is left of the tokens. Those too long before the first are passed over."""
+    taken = False
+    for exchange in exchanges:
+        size = _tokens(lines[at] for at in exchange.at)
+        if size <= free:
+            chosen.update(exchange.at)
+            free -= size
+            taken = True
+        elif taken:
+            break
+    return free
+
+
+def _line(placed: Placed, max_tokens: int) -> str:
     entry = placed.entry
     role = entry.role if not entry.tool_name else f"{entry.role} {entry.tool_name}"
     flag = " (error)" if entry.is_error else ""
-    text = one_line(head_and_tail(entry_text(entry), LINE_CHARACTERS[entry.role]))
-    return f"- {role}{flag} ({entry.id}): {text}"
+    text = head_and_tail(entry_text(entry).strip(), min(LINE_CHARACTERS[entry.role], max(40, max_tokens)))
+    return harmless(f"- {role}{flag} ({entry.id}): {text or '(no text)'}")
 
 
-def _tokens(lines: Sequence[str]) -> int:
+def _tokens(lines: Iterable[str]) -> int:
     return sum(estimate_tokens(line + "\n") for line in lines)

@@ -3,11 +3,12 @@
 Whether an entry belongs is decided by its coverage against the boundary, never by when it was written (003-071).
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from minutebook.pipeline.folding import Fold, HeldDigest, HeldObservation, HeldReflection, Memory, fold
-from minutebook.records import MemoryEntry
+from minutebook.records import MemoryEntry, Tier, tier_of_citations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,11 @@ class Projection:
         """Nothing to show: the host's own summarizer runs (003-066)."""
         return not (self.observations or self.reflections or self.digest)
 
+    def tiers(self) -> Callable[[str], Tier]:
+        """A function from an observation's id to its coverage tier: by the reflections that are visible here."""
+        citations = Counter(key for held in self.reflections for key in set(held.record.support_ids))
+        return lambda key: tier_of_citations(citations[key])
+
 
 def compaction_projection(memory: Memory, boundary: int, *, pool_max_tokens: int, digest_tokens: int) -> Projection:
     """What the next compaction at this boundary shows; a full fold when the normal pool is at its maximum (003-070)."""
@@ -61,11 +67,14 @@ def compaction_projection(memory: Memory, boundary: int, *, pool_max_tokens: int
 def project(
     memory: Memory, boundary: int, *, reference: int | None, digest_tokens: int, full_fold: bool = False
 ) -> Projection:
-    """Batches that begin before the boundary, reflections covered before it, drops covered before `reference`."""
+    """Batches that cover an entry before the boundary, reflections covered before it, drops covered before `reference`.
+
+    What covers no entry of its own (a note) stands at its position: visible when that lies at or before the boundary.
+    """
     observations = tuple(
         held
         for key, held in memory.observations.items()
-        if held.since < boundary and not _dropped(memory, key, boundary, reference)
+        if (held.since < boundary or held.covers <= boundary) and not _dropped(memory, key, boundary, reference)
     )
     reflections = tuple(
         held
@@ -120,19 +129,21 @@ def visible_projection(entries: Sequence[MemoryEntry], chain: Sequence[str], *, 
 def usable_digest(memory: Memory, reflections: Sequence[HeldReflection], digest_tokens: int) -> HeldDigest | None:
     """The valid digest with the furthest watermark, then the newest (003-072, 003-073).
 
-    Valid: within its share; its watermark is shown here and was recorded before it; nothing that it may have folded in
-    was retired since, for then it would still tell what a correction took back.
+    Valid: within its share; its watermark is shown here and was recorded before it; and it can have folded in nothing
+    that is not shown here: what a correction took back since, or what is covered only after the boundary.
     """
-    place = {held.record.id: held.order for held in reflections}
+    shown = {held.record.id for held in reflections}
+    rank = {key: at for at, key in enumerate(memory.reflections)}
+    hidden = [held for key, held in memory.reflections.items() if key not in shown]
     valid = [
         digest
         for digest in memory.digests
         if digest.tokens <= digest_tokens
-        and digest.through in place
-        and place[digest.through] < digest.order
-        and not _tells_retired(memory, digest)
+        and digest.through in shown
+        and memory.reflections[digest.through].order < digest.order
+        and not any(_may_tell(memory, digest, held, rank) for held in hidden)
     ]
-    return max(valid, key=lambda digest: (place[digest.through], not digest.imported, digest.order), default=None)
+    return max(valid, key=lambda digest: (rank[digest.through], not digest.imported, digest.order), default=None)
 
 
 def after_digest(reflections: Sequence[HeldReflection], digest: HeldDigest | None) -> tuple[HeldReflection, ...]:
@@ -155,18 +166,15 @@ def _ids(held: Iterable[HeldObservation | HeldReflection]) -> set[str]:
 
 def _dropped(memory: Memory, key: str, boundary: int, reference: int | None) -> bool:
     tomb = memory.drops.get(key)
-    return tomb is not None and (tomb.at_once(boundary) or tomb.after_fold(reference))
+    if tomb is None:
+        return False
+    return tomb.at_once(boundary) or tomb.after_fold(None if reference is None else min(reference, boundary))
 
 
-def _tells_retired(memory: Memory, digest: HeldDigest) -> bool:
-    watermark = memory.reflections.get(digest.through)
-    return any(
-        tomb.order > digest.order
-        and key in memory.reflections
-        and watermark is not None
-        and memory.reflections[key].order <= watermark.order
-        for key, tomb in memory.retirements.items()
-    )
+def _may_tell(memory: Memory, digest: HeldDigest, held: HeldReflection, rank: Mapping[str, int]) -> bool:
+    """Whether the digest may hold this reflection: recorded up to its watermark, and not retired before it was made."""
+    tomb = memory.retirements.get(held.record.id)
+    return rank[held.record.id] <= rank[digest.through] and (tomb is None or tomb.order > digest.order)
 
 
 def _read_then(entries: Sequence[MemoryEntry], chain: Sequence[str], last: Fold) -> list[MemoryEntry]:

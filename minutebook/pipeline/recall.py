@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from minutebook.errors import BadRecordId
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path
+from minutebook.pipeline.excerpts import head_and_tail
 from minutebook.pipeline.folding import HeldObservation, HeldReflection, Memory, fold
 from minutebook.pipeline.shapes import observations_of, reflections_of
 from minutebook.pipeline.sourcetext import renders_to_nothing
@@ -13,6 +14,7 @@ from minutebook.records import OBSERVATIONS, REFLECTIONS, Branch, MemoryEntry, O
 from minutebook.store.kernel import Store
 
 RECORD_ID = re.compile(r"[0-9a-f]{12}")
+GIVEN_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +29,11 @@ class RecalledObservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecalledReflection:
-    """status: current or retired."""
+    """status: current or retired. why: by whom it was retired, "" while it is current."""
 
     record: Reflection
     status: str
+    why: str = ""
     mind: str = ""
 
 
@@ -67,6 +70,8 @@ class Recalled:
     @property
     def empty_reason(self) -> str:
         """Why no source text can be shown, in words; "" when there is some (003-091)."""
+        if self.kind == "reflection" and not self.observations:
+            return "None of the observations that support it is on this branch."
         cited = [id_ for each in self.observations for id_ in each.record.source_ids]
         if not cited:
             return "The record names no source entries."
@@ -78,7 +83,8 @@ class Recalled:
 def checked_id(text: str) -> str:
     """The id as it is; BadRecordId unless it is exactly twelve lowercase hex characters (003-086)."""
     if not RECORD_ID.fullmatch(text):
-        raise BadRecordId(f"{text!r} is no record id: twelve characters 0-9 a-f, as shown in brackets by `om view`")
+        given = head_and_tail(text, GIVEN_CHARACTERS)
+        raise BadRecordId(f"{given!r} is no record id: twelve characters 0-9 a-f, as shown in brackets by `om view`")
     return text
 
 
@@ -93,7 +99,8 @@ def recall(store: Store, branch: Branch, record_id: str) -> Recalled:
         return Recalled(id=record_id)
     supports, unknown = _supports(memory, reflections)
     shown = list(dict.fromkeys([*observations, *supports]))
-    sources, missing, foreign = _sources(store, branch, shown, {entry.id for entry in entries})
+    known = {entry.id for entry in entries} | memory.observations.keys() | memory.reflections.keys()
+    sources, missing, foreign = _sources(store, branch, shown, known)
     return Recalled(
         id=record_id,
         kind="mixed" if observations and reflections else "observation" if observations else "reflection",
@@ -125,13 +132,13 @@ def _supports(memory: Memory, reflections: list[Reflection]) -> tuple[list[Obser
 
 
 def _sources(
-    store: Store, branch: Branch, observations: list[Observation], memory_ids: set[str]
+    store: Store, branch: Branch, observations: list[Observation], no_sources: set[str]
 ) -> tuple[list[Placed], list[str], list[str]]:
     cited = dict.fromkeys(id_ for observation in observations for id_ in observation.source_ids)
     found = Path(store, branch).find(cited)
     absent = [id_ for id_ in cited if id_ not in found]
     ordered = sorted(found.values(), key=lambda placed: placed.position)
-    return ordered, [id_ for id_ in absent if id_ not in memory_ids], [id_ for id_ in absent if id_ in memory_ids]
+    return ordered, [id_ for id_ in absent if id_ not in no_sources], [id_ for id_ in absent if id_ in no_sources]
 
 
 def _recalled_observation(memory: Memory, record: Observation) -> RecalledObservation:
@@ -145,5 +152,8 @@ def _recalled_observation(memory: Memory, record: Observation) -> RecalledObserv
 
 def _recalled_reflection(memory: Memory, record: Reflection) -> RecalledReflection:
     held: HeldReflection | None = memory.reflections.get(record.id)
-    status = "retired" if record.id in memory.retirements else "current"
-    return RecalledReflection(record=record, status=status, mind=held.mind if held else "")
+    mind = held.mind if held else ""
+    tomb = memory.retirements.get(record.id)
+    if tomb is None:
+        return RecalledReflection(record=record, status="current", mind=mind)
+    return RecalledReflection(record=record, status="retired", why=tomb.by, mind=mind)

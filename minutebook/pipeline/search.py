@@ -1,17 +1,21 @@
 """Words -> records and turns: BM25 (k1 1.2, b 0.75) over observations, reflections and raw source entries.
 
-Any text is a query: there is no syntax, and words that occur nowhere find nothing.
+Any text is a query: there is no syntax, and words that occur nowhere find nothing. One pass over the ledger; an entry
+that holds none of the words costs a look and nothing more.
 """
 
 import math
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path
+from minutebook.pipeline.excerpts import is_ours
 from minutebook.pipeline.folding import fold
+from minutebook.pipeline.quoting import harmless
 from minutebook.pipeline.sourcetext import entry_text
 from minutebook.records import Branch
 from minutebook.store.kernel import Store
@@ -19,16 +23,26 @@ from minutebook.store.kernel import Store
 K1, B = 1.2, 0.75
 RECORD_WEIGHT = 1.5
 """A record is a claim about many words of source: it ranks before a raw entry that matches as well."""
+VERBATIM_WEIGHT = 2.0
+"""The query stands in the text as it was given: an error message, a path, a name."""
 ENTRY_CHARACTERS = 20_000
+QUERY_CHARACTERS = 4_000
+WANTED_WORDS = 64
 SNIPPET_CHARACTERS = 200
+SHORT_HASH = 7
 
-_WORD = re.compile(r"[^\W_]+", re.UNICODE)
-_IDENTIFIER = re.compile(r"[\w][\w.:/\\-]*[\w]", re.UNICODE)
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_WORD = re.compile(r"[^\W_]+")
+_IDENTIFIER = re.compile(r"\w[\w.:/\\-]*\w")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_UNSPACED = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+"""Scripts that are written without spaces, and Korean, whose words carry their particles."""
+_LONG_HASH = re.compile(r"(?=.*\d)[0-9a-f]{8,40}")
 _COMMON_WORDS = """
-a an and are as at be by did do does for from has have i in is it its me my of on or our that the this to was we were
-what when which who why will with you your"""
+a about also am an and any are as at be been but by can could did do does for from had has have he her him his how i if
+in into is it its just me my no not of off on or our she should so some than that the their them then there they this
+to too us was we were what when where which who whom whose why will with would you your"""
 _COMMON = frozenset(_COMMON_WORDS.split())
 
 
@@ -46,121 +60,152 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Document:
+class _Match:
+    """A text that holds some of the words: how often each, its length in characters, and what its score is times."""
+
     hit: Hit
-    words: Counter[str]
+    counts: Mapping[str, int]
     length: int
     weight: float
 
 
 def search(store: Store, branches: Sequence[Branch], query: str, *, limit: int = 10) -> list[Hit]:
-    """The best matches on these branches, best first."""
-    wanted = [word for word in dict.fromkeys(terms(query)) if word not in _COMMON]
-    wanted = wanted or list(dict.fromkeys(terms(query)))
-    documents = list(_documents(store, branches))
-    return _rank(documents, wanted, limit) if wanted else []
+    """The best matches on these branches, best first; of equal ones records first, then the later one."""
+    wanted = wanted_words(query)
+    if not wanted:
+        return []
+    verbatim = _folded(query[:QUERY_CHARACTERS].strip())
+    matches, texts, characters = [], 0, 0
+    for hit, weight in _documents(store, branches):
+        folded = _folded(hit.text)
+        texts, characters = texts + 1, characters + len(folded)
+        if any(word in folded for word in wanted) and (counts := _counts(hit.text, folded, wanted)):
+            weight *= VERBATIM_WEIGHT if verbatim in folded else 1
+            matches.append(_Match(hit, counts, len(folded), weight))
+    return _ranked(matches, wanted, texts, characters / max(1, texts), max(0, limit))
+
+
+def wanted_words(query: str) -> list[str]:
+    """The distinct words to look for: without common ones, unless there are no others."""
+    words = dict.fromkeys(terms(query[:QUERY_CHARACTERS]))
+    rare = [word for word in words if word not in _COMMON] or list(words)
+    short = [word[:SHORT_HASH] for word in rare if _LONG_HASH.fullmatch(word)]
+    return list(dict.fromkeys(rare + short))[:WANTED_WORDS]
 
 
 def terms(text: str) -> Iterator[str]:
-    """The words of a text, lower case: identifiers whole and in parts, unspaced scripts as pairs of characters."""
+    """The words of a text, folded: identifiers whole and in parts, unspaced scripts as pairs of characters."""
+    text = _composed(text)
     for match in _IDENTIFIER.finditer(text):
-        whole = match.group().lower()
         if not _WORD.fullmatch(match.group()):
-            yield whole
+            yield match.group().casefold()
     for match in _WORD.finditer(text):
-        word = match.group()
-        yield from _pieces(word)
+        yield from _pieces(match.group())
 
 
 def _pieces(word: str) -> Iterator[str]:
-    unspaced = _UNSPACED.search(word)
-    if unspaced:
-        run = unspaced.group()
+    start = 0
+    for match in _UNSPACED.finditer(word):
+        yield from _spaced(word[start : match.start()])
+        run = match.group().casefold()
         yield from (run[at : at + 2] for at in range(max(1, len(run) - 1)))
+        start = match.end()
+    yield from _spaced(word[start:])
+
+
+def _spaced(word: str) -> Iterator[str]:
+    if not word:
         return
-    yield word.lower()
+    yield word.casefold()
     parts = _CAMEL.split(word)
     if len(parts) > 1:
-        yield from (part.lower() for part in parts)
+        yield from (part.casefold() for part in parts)
 
 
-def _documents(store: Store, branches: Sequence[Branch]) -> Iterator[_Document]:
-    seen: set[tuple[str, str]] = set()
+def _counts(text: str, folded: str, wanted: Sequence[str]) -> dict[str, int]:
+    """How often each wanted word stands in a text; paths, hashes and the like count inside longer ones too."""
+    found = Counter(terms(text))
+    counts = {word: found[word] or (folded.count(word) if _anywhere(word) else 0) for word in wanted}
+    return {word: count for word, count in counts.items() if count}
+
+
+def _anywhere(word: str) -> bool:
+    """A commit hash, a path, a dotted name, or a single character of an unspaced script."""
+    if len(word) == 1:
+        return bool(_UNSPACED.match(word))
+    return len(word) >= SHORT_HASH - 1 and not word.isalpha()
+
+
+def _folded(text: str) -> str:
+    return _composed(text).casefold()
+
+
+def _composed(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+
+
+def _documents(store: Store, branches: Sequence[Branch]) -> Iterator[tuple[Hit, float]]:
+    """Every text once, with its weight; what branches share belongs to the first that has it."""
+    seen: set[tuple[str, str, str]] = set()
     for branch in branches:
-        for document in _of_branch(store, branch):
-            key = (document.hit.kind, document.hit.id)
+        for owner, hit, weight in _of_branch(store, branch):
+            key = (owner, hit.kind, hit.id)
             if key not in seen:
                 seen.add(key)
-                yield document
+                yield hit, weight
 
 
-def _of_branch(store: Store, branch: Branch) -> Iterator[_Document]:
+def _of_branch(store: Store, branch: Branch) -> Iterator[tuple[str, Hit, float]]:
+    """Texts with the branch on which they were delivered, "" for a record, whose id says what it is."""
+
+    def hit(kind: str, id_: str, text: str, time: str, recall: Iterable[str]) -> Hit:
+        return Hit(kind=kind, id=id_, score=0.0, text=text, time=time, branch=branch.key, recall=tuple(recall))
+
     memory = fold(ledger.read_memory(store, branch))
     cited: dict[str, list[str]] = {}
     for key, held in memory.observations.items():
-        record = held.record
-        for source in record.source_ids:
+        for source in held.record.source_ids:
             cited.setdefault(source, []).append(key)
-        yield _document("observation", key, record.content, record.timestamp, branch, (key,), RECORD_WEIGHT)
+        yield "", hit("observation", key, held.record.content, held.record.timestamp, [key]), RECORD_WEIGHT
     for key, reflection in memory.reflections.items():
-        yield _document("reflection", key, reflection.record.content, "", branch, (key,), RECORD_WEIGHT)
-    for placed in Path(store, branch).walk():
+        yield "", hit("reflection", key, reflection.record.content, "", [key]), RECORD_WEIGHT
+    path = Path(store, branch)
+    for placed in path.walk():
+        if is_ours(placed):
+            continue
         entry = placed.entry
         text = entry_text(entry)[:ENTRY_CHARACTERS]
-        recall = tuple(cited.get(entry.id, ()))
-        yield _document(entry.role, entry.id, text, entry.time, branch, recall, 1.0)
+        found = hit(entry.role, entry.id, text, entry.time, cited.get(entry.id, ()))
+        yield path.owner(placed.position).key, found, 1.0
 
 
-def _document(
-    kind: str, id_: str, text: str, time: str, branch: Branch, recall: tuple[str, ...], weight: float
-) -> _Document:
-    words = Counter(terms(text))
-    hit = Hit(kind=kind, id=id_, score=0.0, text=text, time=time, branch=branch.key, recall=recall)
-    return _Document(hit, words, max(1, words.total()), weight)
+def _ranked(matches: Sequence[_Match], wanted: Sequence[str], texts: int, average: float, limit: int) -> list[Hit]:
+    having = Counter(word for match in matches for word in match.counts)
+    rarity = {word: math.log(1 + (texts - having[word] + 0.5) / (having[word] + 0.5)) for word in wanted}
+    scores = [_score(match, rarity, average) for match in matches]
+    best = sorted(range(len(matches)), key=lambda at: (-scores[at], not _is_record(matches[at].hit), -at))[:limit]
+    rarest_first = sorted(wanted, key=lambda word: -rarity[word])
+    return [
+        replace(matches[at].hit, score=round(scores[at], 3), text=snippet(matches[at].hit.text, rarest_first))
+        for at in best
+    ]
 
 
-def _rank(documents: list[_Document], wanted: list[str], limit: int) -> list[Hit]:
-    if not documents:
-        return []
-    average = sum(document.length for document in documents) / len(documents)
-    rarity = {word: _idf(documents, word) for word in wanted}
-    scored = ((_score(document, rarity, average), index) for index, document in enumerate(documents))
-    best = sorted((-score, index) for score, index in scored if score > 0)[:limit]
-    return [_scored(documents[index].hit, -score, wanted) for score, index in best]
+def _is_record(hit: Hit) -> bool:
+    return hit.kind in ("observation", "reflection")
 
 
-def _idf(documents: Iterable[_Document], word: str) -> float:
-    total = having = 0
-    for document in documents:
-        total += 1
-        having += word in document.words
-    return math.log(1 + (total - having + 0.5) / (having + 0.5))
-
-
-def _score(document: _Document, rarity: dict[str, float], average: float) -> float:
-    score = 0.0
-    for word, idf in rarity.items():
-        count = document.words.get(word, 0)
-        score += idf * count * (K1 + 1) / (count + K1 * (1 - B + B * document.length / average))
-    return score * document.weight
-
-
-def _scored(hit: Hit, score: float, wanted: Sequence[str]) -> Hit:
-    return Hit(
-        kind=hit.kind,
-        id=hit.id,
-        score=round(score, 3),
-        text=snippet(hit.text, wanted),
-        time=hit.time,
-        branch=hit.branch,
-        recall=hit.recall,
+def _score(match: _Match, rarity: Mapping[str, float], average: float) -> float:
+    norm = K1 * (1 - B + B * match.length / max(1.0, average))
+    return match.weight * sum(
+        rarity[word] * count * (K1 + 1) / (count + norm) for word, count in sorted(match.counts.items())
     )
 
 
 def snippet(text: str, wanted: Sequence[str]) -> str:
-    """A window of the text around the first wanted word, on one line."""
-    lowered = text.lower()
-    places = [at for at in (lowered.find(word) for word in wanted) if at >= 0]
-    start = max(0, min(places, default=0) - SNIPPET_CHARACTERS // 4)
-    piece = " ".join(text[start : start + SNIPPET_CHARACTERS].split())
+    """A window of the text around the first of the wanted words that it holds, on one harmless line."""
+    folded = _folded(text)
+    at = next((place for place in (folded.find(word) for word in wanted) if place >= 0), 0)
+    start = max(0, at - SNIPPET_CHARACTERS // 4)
+    piece = harmless(" ".join(text[start : start + SNIPPET_CHARACTERS].split()))
     return ("…" if start else "") + piece + ("…" if start + SNIPPET_CHARACTERS < len(text) else "")
