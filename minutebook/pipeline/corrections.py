@@ -1,23 +1,25 @@
 """What a person adds to memory or takes back. It holds at once, in every projection, and nothing is erased."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 
 from minutebook.errors import BadInput, NotFound
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import source_stream
-from minutebook.pipeline.folding import fold
+from minutebook.pipeline.folding import Memory, Tombstone, fold
 from minutebook.pipeline.folds import PRODUCER
 from minutebook.pipeline.intake import redactor_of
 from minutebook.pipeline.outcomes import Entry, append_memory, memory_entry
 from minutebook.pipeline.recall import checked_id
-from minutebook.pipeline.shapes import counted_observation, observation_data, one_line
+from minutebook.pipeline.shapes import counted_observation, cut_content, observation_data, one_line
 from minutebook.records import (
-    CONTENT_MAX_CHARACTERS,
     DROPS,
     NOTE,
     OBSERVATIONS,
     RETIREMENTS,
     Branch,
+    MemoryEntry,
     Observation,
     Part,
     Relevance,
@@ -47,15 +49,17 @@ def note(
 
     timestamp: local YYYY-MM-DD HH:MM. time: ISO UTC. Covers nothing, so that it belongs to every projection.
     """
-    said = redactor_of(store).redact(one_line(text))[:CONTENT_MAX_CHARACTERS]
+    clean = redactor_of(store).redact(text.strip())
+    said = cut_content(one_line(clean))
     if not said:
         raise BadInput("a note needs some text: om note 'what to remember'")
     source = SourceEntry(
-        id=f"note-{content_id(said, time)}",
+        id=f"note-{content_id(clean, time)}",
         role="custom",
         custom_type=NOTE,
         time=time,
-        parts=(Part(kind="text", text=said),),
+        parts=(Part(kind="text", text=clean),),
+        text_sha256=sha256(text.strip().encode("utf-8", "surrogatepass")).hexdigest(),
     )
     store.append(source_stream(branch.key), [codec.source_item(source, 0)], dirty=branch.key)
     observation = counted_observation(
@@ -75,29 +79,39 @@ def note(
 def retire(store: Store, branch: Branch, record_id: str, *, time: str) -> Retired:
     """Take an observation or a reflection back: it leaves what is visible at once; recall still finds it.
 
-    A reflection that rests on nothing but retired observations goes with its last one. Raises BadRecordId, NotFound.
+    A reflection that rests on nothing but observations taken back goes with its last one. What the dropper dropped was
+    not taken back: it only gave way. Raises BadRecordId, NotFound.
     """
     checked_id(record_id)
     memory = fold(ledger.read_memory(store, branch))
     reflection, observation = memory.reflections.get(record_id), memory.observations.get(record_id)
     if reflection is not None:
-        already = record_id in memory.retirements
-        _bury(store, branch, RETIREMENTS, "reflectionIds", [record_id], time)
-        return Retired("reflection", reflection.record.content, already)
+        append_memory(store, branch, [_taken_back(RETIREMENTS, "reflectionIds", [record_id], time)])
+        return Retired("reflection", reflection.record.content, _was_taken_back(memory.retirements, record_id))
     if observation is None:
         raise NotFound(f"no record {record_id} on this branch; `om view --full` and `om search` show ids")
-    gone = {record_id, *memory.drops}
-    left = [
-        held.record.id
-        for held in memory.current()
-        if record_id in held.record.support_ids and gone.issuperset(held.record.support_ids)
-    ]
-    _bury(store, branch, DROPS, "observationIds", [record_id], time)
-    if left:
-        _bury(store, branch, RETIREMENTS, "reflectionIds", left, time)
-    return Retired("observation", observation.record.content, record_id in memory.drops)
+    entries = [_taken_back(DROPS, "observationIds", [record_id], time)]
+    if left := _left_without_support(memory, record_id):
+        entries.append(_taken_back(RETIREMENTS, "reflectionIds", left, time))
+    append_memory(store, branch, entries)
+    return Retired("observation", observation.record.content, _was_taken_back(memory.drops, record_id))
 
 
-def _bury(store: Store, branch: Branch, kind: str, name: str, ids: list[str], time: str) -> None:
+def _left_without_support(memory: Memory, record_id: str) -> list[str]:
+    """Current reflections that cite this observation and none that still stands."""
+
+    def gone(id_: str) -> bool:
+        return id_ == record_id or _was_taken_back(memory.drops, id_)
+
+    cite = [held.record for held in memory.current() if record_id in held.record.support_ids]
+    return [record.id for record in cite if all(map(gone, record.support_ids))]
+
+
+def _was_taken_back(tombs: Mapping[str, Tombstone], id_: str) -> bool:
+    tomb = tombs.get(id_)
+    return tomb is not None and tomb.immediate_covers is not None
+
+
+def _taken_back(kind: str, name: str, ids: list[str], time: str) -> MemoryEntry:
     data = {name: ids, "by": PERSON, "producer": PRODUCER}
-    append_memory(store, branch, [memory_entry(Entry(kind=kind, covers=0, since=0, data=data, time=time))])
+    return memory_entry(Entry(kind=kind, covers=0, since=0, data=data, time=time))

@@ -7,16 +7,30 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeGuard, TypeVar
 
-from minutebook.records import RELEVANCES, Observation, Reflection, observation_line, reflection_line
+from minutebook.records import (
+    CONTENT_MAX_CHARACTERS,
+    RELEVANCES,
+    Observation,
+    Reflection,
+    observation_line,
+    reflection_line,
+)
 from minutebook.tokens import estimate_tokens
 
 TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}")
+CUT_MARK = " […{cut:,} characters cut]"
 T = TypeVar("T")
 
 
 def one_line(text: str) -> str:
     """The text with every line break (CR, LF, CRLF and the Unicode ones) as one space, trimmed."""
     return " ".join(part.strip() for part in text.splitlines() if part.strip())
+
+
+def cut_content(content: str) -> str:
+    """At most 10,000 characters, with a mark that says how many were cut (003-015, 003-023)."""
+    cut = len(content) - CONTENT_MAX_CHARACTERS
+    return content if cut <= 0 else content[:CONTENT_MAX_CHARACTERS] + CUT_MARK.format(cut=cut)
 
 
 def observation_data(observation: Observation) -> dict[str, Any]:

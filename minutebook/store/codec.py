@@ -29,8 +29,11 @@ def from_json(text: str) -> dict[str, Any]:
         raise StoreCorrupt(f"a stored record is no JSON: {error}") from error
     if not isinstance(value, dict):
         raise StoreCorrupt("a stored record is no JSON object")
-    if value.get("v", VERSION) > VERSION:
-        raise StoreTooNew(f"a record of version {value['v']} was written by a newer Minutebook; upgrade minutebook")
+    version = value.get("v", VERSION)
+    if not isinstance(version, int):
+        raise StoreCorrupt(f"a stored record has the version {version!r}")
+    if version > VERSION:
+        raise StoreTooNew(f"a record of version {version} was written by a newer Minutebook; upgrade minutebook")
     return value
 
 
@@ -70,9 +73,9 @@ def source_entry(stored: Stored) -> SourceEntry:
     return SourceEntry(
         id=stored.id,
         parent=body.get("p"),
-        role=body["role"],
+        role=_field(body, "role"),
         time=body.get("t", ""),
-        parts=tuple(_part_in(row) for row in body["parts"]),
+        parts=tuple(_part_in(row) for row in _field(body, "parts")),
         tool_name=body.get("tool", ""),
         custom_type=body.get("custom", ""),
         call_id=body.get("call", ""),
@@ -117,11 +120,11 @@ def memory_entry(branch: str, stored: Stored) -> MemoryEntry:
     return MemoryEntry(
         id=stored.id,
         kind=stored.kind,
-        covers=body["covers"],
-        since=body["since"],
-        covers_id=body["covers_id"],
-        time=body["time"],
-        data=body["data"],
+        covers=_field(body, "covers"),
+        since=_field(body, "since"),
+        covers_id=_field(body, "covers_id"),
+        time=_field(body, "time"),
+        data=_field(body, "data"),
         branch=branch,
         index=stored.position,
     )
@@ -135,9 +138,14 @@ def branch_json(branch: Branch) -> str:
 def branch_of(text: str) -> Branch:
     """The branch of a document; unknown fields of a later minor version are ignored."""
     body = from_json(text)
-    return Branch(**_known(Branch, body))
+    known = {field.name for field in fields(Branch)}
+    try:
+        return Branch(**{key: value for key, value in body.items() if key in known})
+    except TypeError as error:
+        raise StoreCorrupt(f"a stored branch is not whole: {error}") from error
 
 
-def _known(cls: type[Any], body: Mapping[str, Any]) -> dict[str, Any]:
-    names = {field.name for field in fields(cls)}
-    return {key: value for key, value in body.items() if key in names}
+def _field(body: Mapping[str, Any], name: str) -> Any:
+    if name not in body:
+        raise StoreCorrupt(f"a stored record lacks {name!r}")
+    return body[name]

@@ -5,10 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minutebook.errors import SpanFailed
-from minutebook.records import CONTENT_MAX_CHARACTERS
 from minutebook.workers.contract import Proposal, Receipt
 
-CUT_MARK = " […{cut:,} characters cut]"
 SHOWN_CHARACTERS = 40
 
 
@@ -105,21 +103,3 @@ def optional_ids(proposal: Proposal, name: str) -> list[str]:
     value = proposal.get(name)
     items = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
     return list(dict.fromkeys(item.strip() for item in items if isinstance(item, str) and item.strip()))
-
-
-def cut_content(content: str) -> str:
-    """At most 10,000 characters, with a mark that says how many were cut (003-015, 003-023)."""
-    cut = len(content) - CONTENT_MAX_CHARACTERS
-    return content if cut <= 0 else content[:CONTENT_MAX_CHARACTERS] + CUT_MARK.format(cut=cut)
-
-
-def quoted(value: Any) -> str:
-    """A value as a receipt may show it: on one line, short."""
-    text = repr(value)
-    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
-
-
-def _object(proposal: Any) -> Proposal:
-    if not isinstance(proposal, Mapping):
-        raise Refusal("must be an object with named fields")
-    return proposal

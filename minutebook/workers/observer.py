@@ -8,7 +8,7 @@ from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path, memory_stream
 from minutebook.pipeline.folding import Memory, fold
 from minutebook.pipeline.outcomes import Outcome
-from minutebook.pipeline.shapes import counted_observation, observation_data, one_line
+from minutebook.pipeline.shapes import counted_observation, cut_content, observation_data, one_line
 from minutebook.records import (
     DROPS,
     OBSERVATIONS,
@@ -23,7 +23,7 @@ from minutebook.records import (
 )
 from minutebook.workers.chunking import WINDOW_PARTS, Chunk, chunk_cap, take_chunk
 from minutebook.workers.contract import Mind, ObserveBatch, Proposal
-from minutebook.workers.desks import Call, Refusal, RoleDesk, cut_content, list_field, optional_ids, quoted, text_field
+from minutebook.workers.desks import Call, Refusal, RoleDesk, list_field, optional_ids, quoted, text_field
 from minutebook.workers.recording import Span
 from minutebook.workers.roles import Context
 from minutebook.workers.showing import fitting, is_minute, line_cost, local_minute, newest_first, zone_of

@@ -7,10 +7,10 @@ from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path, memory_stream
 from minutebook.pipeline.folding import Memory, fold
 from minutebook.pipeline.outcomes import Outcome
-from minutebook.pipeline.shapes import counted_reflection, reflection_data
+from minutebook.pipeline.shapes import counted_reflection, cut_content, reflection_data
 from minutebook.records import REFLECTIONS, RETIREMENTS, MemoryEntry, Reflection, reflection_id
 from minutebook.workers.contract import Mind, Proposal, ReflectBatch
-from minutebook.workers.desks import Call, Refusal, RoleDesk, cut_content, list_field, optional_ids, text_field
+from minutebook.workers.desks import Call, Refusal, RoleDesk, list_field, optional_ids, text_field
 from minutebook.workers.recording import Span
 from minutebook.workers.roles import Context
 from minutebook.workers.showing import fitting, line_cost, newest_first
