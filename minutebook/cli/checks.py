@@ -14,7 +14,7 @@ from minutebook.cli.place import Place
 from minutebook.cli.showing_status import broken_lines
 from minutebook.errors import MinutebookError
 from minutebook.pipeline.sessions import list_sessions
-from minutebook.pipeline.status import ERRORS
+from minutebook.pipeline.workbook import ERRORS
 from minutebook.store import codec
 from minutebook.store.kernel import Put, Store
 from minutebook.store.opening import open_store

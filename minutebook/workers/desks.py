@@ -103,3 +103,15 @@ def optional_ids(proposal: Proposal, name: str) -> list[str]:
     value = proposal.get(name)
     items = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
     return list(dict.fromkeys(item.strip() for item in items if isinstance(item, str) and item.strip()))
+
+
+def quoted(value: Any) -> str:
+    """A value as a receipt may show it: on one line, short."""
+    text = repr(value)
+    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
+
+
+def _object(proposal: Any) -> Proposal:
+    if not isinstance(proposal, Mapping):
+        raise Refusal("must be an object with named fields")
+    return proposal
