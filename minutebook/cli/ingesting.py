@@ -194,11 +194,10 @@ def _then(place: Place, reports: Sequence[Report], *, wait: bool, quiet: bool) -
     from minutebook.hosts.bell import wake
 
     if wait and place.store_file.exists():
+        from minutebook.workers.choosing import ProjectSettings
         from minutebook.workers.foreground import run_worker
 
-        settings = place.settings
-        settings_for = (lambda branch: settings) if place.flags else None
-        return run_worker(place.url, until_idle=True, settings_for=settings_for)
+        return run_worker(place.url, until_idle=True, settings_for=ProjectSettings(place.flags))
     listening = wake(os.fspath(place.store_file))
     if any(report.new for report in reports) and not quiet:
         showing_ingest.show_next(listening)

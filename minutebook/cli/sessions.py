@@ -17,9 +17,10 @@ from minutebook.pipeline.sessions import Session
 from minutebook.store.kernel import Store
 
 SHOWN = 30
-SHORT_ID = 13
-SMALLEST_TEXT = 24
-HEADINGS = ("session", "entries", "tokens", "obs", "refl", "br", "last turn")
+SHORT_ID = 8
+TITLE_LEAST = 12
+PROJECT_LEAST = 18
+HEADINGS = ("session", "entries", "tokens", "obs/refl", "last turn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +100,26 @@ def _show(lines: list[Line]) -> None:
     out = console()
     rows = [cells(line) for line in lines]
     widths = [max(len(heading), *(len(row[at]) for row in rows)) for at, heading in enumerate(HEADINGS)]
-    room = max(SMALLEST_TEXT, out.width - sum(widths) - 2 * (len(widths) + 1))
-    title_width = max(SMALLEST_TEXT, room * 6 // 10)
-    out.print(Text(_row(HEADINGS, widths, "title", "project", title_width), style="bold"), soft_wrap=True)
+    room = out.width - sum(widths) - 2 * len(widths)
+    # A narrow terminal shows the title alone; --json has the project.
+    project_width = 0 if room < TITLE_LEAST + PROJECT_LEAST else room * 4 // 10
+    title_width = max(TITLE_LEAST, room - project_width - (2 if project_width else 0))
+    out.print(
+        Text(_row(HEADINGS, widths, "title", "project", title_width, project_width), style="bold"), soft_wrap=True
+    )
     for line, row in zip(lines, rows, strict=True):
-        title, project = one_line(line.session.title), one_line(line.session.project)
-        text = _row(row, widths, beginning(title, title_width), ending(project, room - title_width), title_width)
-        out.print(Text(text), soft_wrap=True)
+        title, project = title_of(line.session), one_line(line.session.project)
+        out.print(Text(_row(row, widths, title, project, title_width, project_width)), soft_wrap=True)
 
 
-def _row(row: Sequence[str], widths: Sequence[int], title: str, project: str, title_width: int) -> str:
+def _row(
+    row: Sequence[str], widths: Sequence[int], title: str, project: str, title_width: int, project_width: int
+) -> str:
     first, *numbers, time = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
-    padding = " " * max(0, title_width - cell_len(title))
-    return "  ".join([first.strip().ljust(widths[0]), *numbers, time, title + padding, project]).rstrip()
+    shown = beginning(title, title_width)
+    padding = " " * max(0, title_width - cell_len(shown))
+    last = ending(project, project_width) if project_width else ""
+    return "  ".join([first.strip().ljust(widths[0]), *numbers, time, shown + padding, last]).rstrip()
 
 
 def cells(line: Line) -> tuple[str, ...]:
@@ -121,11 +129,15 @@ def cells(line: Line) -> tuple[str, ...]:
         one_line(short_key(session)),
         f"{line.entries:,}",
         tokens(line.tokens),
-        f"{line.observations:,}",
-        f"{line.reflections:,}",
-        str(len(session.branches)),
+        f"{line.observations:,}/{line.reflections:,}",
         minute(session.last_time, session.zone),
     )
+
+
+def title_of(session: Session) -> str:
+    """The title, after how many branches there are where there are several."""
+    branches = len(session.branches)
+    return f"({branches} branches) {one_line(session.title)}" if branches > 1 else one_line(session.title)
 
 
 def beginning(text: str, width: int) -> str:

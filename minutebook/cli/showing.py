@@ -12,7 +12,7 @@ from minutebook.workers.showing import UNREADABLE_TIME, local_minute, zone_of
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-PIPED_WIDTH = 100
+PIPED_WIDTH = 140
 UNKNOWN_TIME = "Unknown time"
 
 

@@ -1,7 +1,6 @@
 """A recalled record for people and for programs."""
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from minutebook.pipeline.shapes import one_line
 from minutebook.pipeline.sourcetext import entry_text
 from minutebook.records import Placed, RawPointer, SourceEntry
 
-WHY_DROPPED = {"user": "taken back by a person", "superseded": "superseded by a correction"}
+WHY_GONE = {"user": "taken back by a person", "superseded": "superseded by a correction"}
 NO_TEXT = "(no text)"
 
 
@@ -52,7 +51,7 @@ def _reflection(recalled: RecalledReflection) -> Iterator[str]:
     yield f"[{recalled.record.id}] reflection, {recalled.status}{_by(recalled.mind)}"
     yield f"  {one_line(recalled.record.content)}"
     if recalled.status == "retired":
-        yield "  It is retired: no projection shows it any more; it can still be recalled."
+        yield f"  It is retired{_why(recalled.why)}: no projection shows it any more; it can still be recalled."
 
 
 def _observation(recalled: RecalledObservation, *, supporting: bool) -> Iterator[str]:
@@ -61,8 +60,11 @@ def _observation(recalled: RecalledObservation, *, supporting: bool) -> Iterator
     yield f"[{record.id}] {kind}, {recalled.status}, {record.timestamp}, {record.relevance}{_by(recalled.mind)}"
     yield f"  {one_line(record.content)}"
     if recalled.status == "dropped":
-        why = WHY_DROPPED.get(recalled.why)
-        yield f"  It left active memory{f' ({why})' if why else ''}; it can still be recalled."
+        yield f"  It left active memory{_why(recalled.why)}; it can still be recalled."
+
+
+def _why(by: str) -> str:
+    return f" ({WHY_GONE[by]})" if by in WHY_GONE else ""
 
 
 def _by(mind: str) -> str:
@@ -117,7 +119,6 @@ def place_of(raw: RawPointer) -> str:
     return f"{one_line(raw.path)}{at}, {raw.length:,} bytes from byte {raw.offset}"
 
 
-@lru_cache(maxsize=4096)
 def line_at(path: str, offset: int) -> int:
     """The line, from 1, in which a byte of a file stands; 0 where it cannot be read or is shorter now."""
     try:
@@ -163,6 +164,7 @@ def as_data(found: Recalled, pieces: Sequence[Piece], page: int, pages: int, zon
             {
                 "id": each.record.id,
                 "status": each.status,
+                "why": each.why,
                 "mind": each.mind,
                 "content": each.record.content,
                 "support_ids": list(each.record.support_ids),

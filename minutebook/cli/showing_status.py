@@ -152,8 +152,9 @@ def notices_of(status: Status) -> Iterator[tuple[str, str]]:
             f"{counted(status.malformed, 'memory record')} could not be read and {_is(status.malformed)} skipped.",
             "yellow",
         )
-    if status.not_made:
-        yield "Memory is due and nobody makes it: run `om worker --until-idle`, or see `om doctor`.", "bold red"
+    if status.why_not_made:
+        why = one_line(status.why_not_made)
+        yield f"Memory is due and not being made: {why}. `om worker --until-idle` makes it now.", "bold red"
 
 
 def _gaps(status: Status) -> Iterator[tuple[str, str]]:
@@ -256,6 +257,7 @@ def _state_data(status: Status) -> dict[str, Any]:
         "broken_lines": session.broken if session else [],
         "broken_count": session.broken_count if session else 0,
         "not_made": status.not_made,
+        "why_not_made": status.why_not_made,
     }
 
 

@@ -33,9 +33,9 @@ def worker(
     om worker
     om worker --role observer --concurrency 4 --until-idle
     """
+    from minutebook.workers.choosing import ProjectSettings
     from minutebook.workers.foreground import run_worker
 
     logging.basicConfig(format="om worker: %(message)s", level=logging.WARNING)
-    settings = place.settings
-    settings_for = (lambda branch: settings) if place.flags else None  # else each branch's project has its own
+    settings_for = ProjectSettings(place.flags)
     ctx.exit(run_worker(place.url, roles or ROLES, concurrency, until_idle, idle_exit, settings_for=settings_for))

@@ -1,0 +1,83 @@
+"""Which session and branch a command works on."""
+
+from pathlib import Path
+
+import pytest
+from builders import deliver, reply, say
+from commands import Om, data_of
+
+from minutebook.cli.choosing import choose_session
+from minutebook.errors import BadInput, NotFound
+from minutebook.pipeline.sessions import Session
+from minutebook.store.kernel import Store
+
+
+def session(id_: str, project: str = "", agent: str = "", branch: str = "b") -> Session:
+    return Session(key=f"pi:{id_}", host="pi", session=id_, project=project, agent=agent, branch=branch)
+
+
+LATEST_FIRST = [
+    session("aa11", agent="x"),
+    session("aa22"),
+    session("bb33", project="/work"),
+    session("cc44", branch=""),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "project", "chosen"),
+    [
+        (None, "/elsewhere", "aa22"),
+        (None, "/work", "bb33"),
+        ("bb", "/elsewhere", "bb33"),
+        ("33", "/elsewhere", "bb33"),
+        ("pi:aa1", "/work", "aa11"),
+        ("cc44", "/work", "cc44"),
+    ],
+)
+def test_the_session_that_is_meant(name: str | None, project: str, chosen: str) -> None:
+    found = choose_session(LATEST_FIRST, name, Path(project))
+    assert found is not None and found.session == chosen
+
+
+def test_an_exact_id_wins_over_a_beginning() -> None:
+    found = choose_session([session("ab"), session("a")], "a", Path("/"))
+    assert found is not None and found.session == "a"
+
+
+def test_an_ambiguous_name_lists_what_it_fits() -> None:
+    with pytest.raises(BadInput, match=r"(?s)'aa' fits more than one session.*\n  pi:aa11\n  pi:aa22$"):
+        choose_session(LATEST_FIRST, "aa", Path("/"))
+
+
+@pytest.mark.parametrize("name", ["zz", ""])
+def test_a_name_that_nothing_has(name: str) -> None:
+    with pytest.raises(NotFound, match="`om sessions` lists"):
+        choose_session(LATEST_FIRST, name, Path("/"))
+
+
+def test_no_sessions_is_none() -> None:
+    assert choose_session([], None, Path("/")) is None
+
+
+def test_the_project_is_found_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    found = choose_session([session("a"), session("b", project=str(tmp_path / "real"))], None, tmp_path / "link")
+    assert found is not None and found.session == "b"
+
+
+def test_commands_take_session_and_branch(om: Om, store: Store) -> None:
+    deliver(store, [say("one", id="e1"), reply("two", id="e2"), say("three", id="e3", parent="e2")], "first")
+    fork = deliver(store, [say("other", id="e4", parent="e1")], "first")
+    deliver(store, [say("hello", id="x1")], "second")
+    assert fork.parent
+    assert data_of(om("status", "--json", code=0))["session"] == "neutral:second"
+    assert data_of(om("status", "--json", "--session", "fir", code=0))["branch"] == fork.key
+    chosen = om("status", "--json", "--session", "first", "--branch", "neutral:first", code=0)
+    assert data_of(chosen)["branch"] == "neutral:first"
+    by_branch = data_of(om("status", "--json", "--branch", "e4", code=0))
+    assert (by_branch["session"], by_branch["entries"]) == ("neutral:first", 2)
+    assert "no session 'nope'" in om("status", "--session", "nope", code=1).stderr
+    assert "fits more than one session" in om("status", "--session", "neutral:", code=2).stderr
+    assert "no branch 'nope'" in om("view", "--branch", "nope", code=1).stderr

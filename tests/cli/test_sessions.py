@@ -1,0 +1,60 @@
+"""`om sessions`."""
+
+from pathlib import Path
+
+from builders import MINUTE, deliver, observed, remember, reply, say
+from commands import Om, data_of
+
+from minutebook.cli.sessions import HEADINGS
+from minutebook.store.kernel import Store
+
+
+def test_sessions_with_their_numbers(om: Om, store: Store) -> None:
+    branch = deliver(
+        store, [say("Fix the build", id="e1"), reply("Done", id="e2")], "abcdef123456", project="/work/shop"
+    )
+    remember(store, branch, observations=[observed("one"), observed("two")], dropped=[observed("two")])
+    shown = om("sessions", code=0).stdout.splitlines()
+    assert shown[0].split() == [*HEADINGS[:-1], "last", "turn", "title", "project"]
+    row = shown[1]
+    assert row.startswith("neutral:abcdef12 ")
+    assert row.split()[1:] == ["2", "~5", "1/0", *MINUTE.split(), "Fix", "the", "build", "/work/shop"]
+
+
+def test_json_has_everything(om: Om, store: Store) -> None:
+    deliver(store, [say("Fix the build", id="e1")], "s1", project="/work/shop")
+    deliver(store, [say("Later", id="x1")], "s2")
+    later, first = data_of(om("sessions", "--json", code=0))
+    assert (later["key"], first["key"]) == ("neutral:s2", "neutral:s1")
+    assert first["title"] == "Fix the build"
+    assert (first["entries"], first["prompts"], first["branches"]) == (1, 1, ["neutral:s1"])
+    assert [each["key"] for each in data_of(om("sessions", "--json", "--limit", "1"))] == ["neutral:s2"]
+
+
+def test_narrow_terminals_keep_what_names_a_session(om: Om, store: Store, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    deliver(
+        store, [say("日本語のとても長い題名がここにありますので切ります" * 3, id="e1")], "abcdef123456", project="/p"
+    )
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = om("sessions", code=0).stdout.splitlines()
+    assert lines[1].startswith("neutral:abcdef12") and lines[1].endswith("…")
+    from rich.cells import cell_len
+
+    assert max(map(cell_len, lines)) <= 80
+
+
+def test_a_bare_home_has_no_sessions(om: Om, project: Path) -> None:
+    """003-111"""
+    assert om("sessions", "--json", code=0).stdout == "[]\n"
+    assert "no session was taken in yet" in om("sessions", code=0).stderr
+
+
+def test_a_store_that_was_named_must_be_there(om: Om, tmp_path: Path) -> None:
+    result = om("sessions", "--store", str(tmp_path / "nope.sqlite"), code=2)
+    assert (
+        result.stderr
+        == f"om: {tmp_path}/nope.sqlite: no store there; check --store, or take sessions in: om ingest FILE\n"
+    )
+    assert not (tmp_path / "nope.sqlite").exists()
+    assert om("sessions", "--store", "", code=2).stderr.startswith("om: --store")
+    assert "unknown kind 'ftp'" in om("sessions", "--store", "ftp://x", code=2).stderr
