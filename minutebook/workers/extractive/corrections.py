@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from minutebook.records import Observation
+from minutebook.workers.extractive.oldstates import old_values
 from minutebook.workers.extractive.statements import Kind, classify
 from minutebook.workers.extractive.subjects import Subject, Value, comparable, content_words, same_subject, subject_of
 from minutebook.workers.extractive.wordings import CORRECTION
@@ -29,50 +30,6 @@ _EVENT = re.compile(
     r"^(?:Edited|Wrote|Deleted|Moved|Command failed|Tests|Committed|Pushed|Tagged|Created branch|Opened pull request|"
     r"User showed|User rejected|Assistant finished|Recurring error|Often edited|Done)\b"
 )
-_STOP = (
-    r"(?=\s*(?:[,;!?)—–。，；！\"”]|\.(?:\s|$)|\s-\s|->|→|$|\b(?:but|and|to|with|because|since|as|for|so|any ?more|"
-    r"any longer|either|please|which|that|when|like|we|it|it's|use|by|in the|then|now|who|here|there|at all)\b))"
-)
-_ARTICLE = r"(?:(?:the|a|an|on|in|at|by|via|using|use|our|my|to|like|old|from|with|about) )*"
-_SPAN = _ARTICLE + r"(?P<old>\S.{0,48}?)" + _STOP
-_OLD_FORMS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (form, re.compile(pattern + _SPAN, re.IGNORECASE))
-    for form, pattern in (
-        (
-            "move",
-            (
-                r"\b(?:instead of|rather than|in place of|as opposed to|in lieu of|no longer(?: use| using| want| on|"
-                r" need)?|stop(?:ped)? using|away from|off of|moving off|get rid of|no more|don'?t use|do not use|"
-                r"not using|doesn'?t use|drop(?:ped|ping)?|ditch(?:ed|ing)?|scrap(?:ped|ping)?|abandon(?:ed|ing)?|"
-                r"forget(?: about)?|replac(?:e|ed|es|ing)|swap(?:ped)?|used to (?:be|use)|en (?:vez|lugar) de|"
-                r"au lieu de|plut[ôo]t que(?: de)?|statt|anstatt) "
-            ),
-        ),
-        ("move", r"\b(?:from|off) (?=\S+.{0,60}\b(?:to|into|onto|and use)\b)"),
-        (
-            "not",
-            (
-                r"(?<!if )(?<!or )(?<!why )(?<!that's )(?<!that is )(?<!this is )(?:\bnot|(?<=, )no(?= \S*\d)|"
-                r"\bisn'?t|\baren'?t|"
-                r"\bwasn'?t|\bnicht|\bne pas|\bpas) (?!only\b|"
-                r"sure\b|just\b|yet\b|really\b)"
-            ),
-        ),
-        (
-            "was",
-            (r"\b(?:was|were|previously|formerly|i said|said) (?!wrong|incorrect|not\b|moved|changed|that\b)"),
-        ),
-        ("rename", r"\brenam(?:e|ed|ing) (?=\S+ (?:to|into|as)\b)"),
-        ("move", r"(?:不是|而不是|不再用|不用|ではなく) ?"),
-    )
-)
-_ARROW = re.compile(r"(?P<old>[\w./@:-]{1,60}) ?(?:->|→|=>) ?\S")
-_GONE = re.compile(
-    r"(?P<old>[\w./@ -]{2,50}?) (?:is|are|has been|was) (?:now )?(?:off the table|dead|out|gone|dropped|cancelled|"
-    r"canceled|deprecated|removed|no longer)\b",
-    re.IGNORECASE,
-)
-_CONTRAST = re.compile(r"[,;—–]|\s-\s|\bbut\b|\buse\b|\bit'?s\b|\bany ?more\b|\bsondern\b|\bsino\b", re.IGNORECASE)
 _DENIES = re.compile(
     r"\bno longer\b|\bany ?more\b|\b(?:don'?t|doesn'?t|do not) (?:need|have) to\b|\bno need\b|\b(?:it'?s|"
     r"is) (?:fine|ok|okay|allowed) (?:now )?to\b|\b(?:can|may|allowed to)\b(?! not| only)",
@@ -86,12 +43,17 @@ _POINTS_BACK = re.compile(
     r"correction|sorry|wait|oops|actually)\b",
     re.IGNORECASE,
 )
+_NEGATION = re.compile(r"\b(?:don'?t|do not|never|stop|no longer)\b", re.IGNORECASE)
 _AFTER_ALL = re.compile(r"\bafter all\b", re.IGNORECASE)
 _USE_FOR = re.compile(
     r"^(?:please |let's |we |we'll |ok,? |and )*(?:use|go with|using) (?P<thing>[^,.;]{1,40}) (?:for|as|"
     r"in) (?P<purpose>[^,.;]{1,60})",
     re.IGNORECASE,
 )
+_RETRACTS = re.compile(
+    r"\b(?:scratch|strike|forget|ignore|disregard) (?:that|it|what i)|\bnever ?mind\b|\bi was wrong\b", re.IGNORECASE
+)
+_CHOOSES = re.compile(r"\b(?:use|go with|let's|let us|take|pick|choose|call it|keep)\b", re.IGNORECASE)
 _PERSON_CUE = re.compile(
     r"\bwho\b|\bsigns?\b|\bowns?\b|\bowner\b|\bapprov|\breview|\bcontact\b|\bask\b|\bperson\b|\bleads?\b|"
     r"\bmanager\b|\bon call\b",
@@ -154,29 +116,12 @@ def replaced(correction: str, claims: Sequence[Claim], *, marked: bool = True) -
     subject = subject_of(correction)
     standing = [claim for claim in claims if claim.kind in _STATES and claim.text != correction]
     if not marked:
-        return tuple(claim for claim in standing if _restates(correction, subject, claim))[-SUPERSEDED_MAX:]
+        stated = [claim for claim in standing if claim.kind not in ("assistant", "request")]
+        return tuple(claim for claim in stated if _restates(correction, subject, claim))[-SUPERSEDED_MAX:]
     for evidence in _EVIDENCE:
         if found := evidence(correction, subject, standing):
             return tuple(found[-SUPERSEDED_MAX:])
     return ()
-
-
-def old_values(text: str) -> list[tuple[str, str]]:
-    """The old states that a text names, each with the form that names it (move, not, was, arrow, gone)."""
-    text = text[:600]
-    found = [(form, match["old"].strip()) for form, pattern in _OLD_FORMS for match in pattern.finditer(text)]
-    found += [("arrow", match["old"]) for match in _ARROW.finditer(text)]
-    found += [("gone", match["old"].strip()) for match in _GONE.finditer(text)]
-    return [(form, span) for form, span in found if _is_old_state(form, span, text)]
-
-
-def _is_old_state(form: str, span: str, text: str) -> bool:
-    """Whether the span can be a state: "was X" needs a value, "not X" a value or what stands in its place."""
-    if not content_words(span):
-        return False
-    if form == "was":
-        return bool(subject_of(span).values)
-    return form != "not" or bool(subject_of(span).values) or bool(_CONTRAST.search(text))
 
 
 def _kind(speaker: str, text: str) -> Kind | str:
@@ -218,7 +163,8 @@ def _about_it(
         value.kind in ("date", "time") for value in subject_of(" ".join(old)).values
     )
     if value_like or _PERSON_CUE.search(correction):
-        return holding[-1:] if not topic or topic <= subject.numbers_only else []
+        missed = form == "move" and len(holding) == 1
+        return holding[-1:] if not topic or missed else []
     if total >= 6 and len(holding) > total / 2:
         return []
     kinds = _STATES if form in ("move", "rename", "arrow", "gone") else _RULES
@@ -244,7 +190,7 @@ def _by_new_value(correction: str, subject: Subject, claims: Sequence[Claim]) ->
 def _new_values(text: str, subject: Subject) -> list[Value]:
     """The values of a statement without those that it names as old."""
     old = frozenset[str]().union(*(content_words(span) for _, span in old_values(text)))
-    return [value for value in subject.values if not content_words(value.text) <= old]
+    return [value for value in subject.values if not (content_words(value.text) and content_words(value.text) <= old)]
 
 
 def _another_value(subject: Subject, other: Subject, new: Sequence[Value]) -> bool:
@@ -267,13 +213,7 @@ def _restates(text: str, subject: Subject, claim: Claim) -> bool:
     if (one := _USE_FOR.match(text)) and (other := _USE_FOR.match(claim.text)):
         purpose = content_words(one["purpose"])
         same_purpose = bool(purpose) and purpose == content_words(other["purpose"])
-        return (
-            same_purpose
-            and claim.kind != "assistant"
-            and not content_words(one["thing"]) & content_words(other["thing"])
-        )
-    if claim.kind == "assistant":
-        return False
+        return same_purpose and not content_words(one["thing"]) & content_words(other["thing"])
     exact = bool(subject.phrase) and subject.phrase == claim.subject.phrase and subject.head == claim.subject.head
     return (
         exact
@@ -298,13 +238,19 @@ def _by_denial(correction: str, subject: Subject, claims: Sequence[Claim]) -> li
 def _by_all_its_words(correction: str, subject: Subject, claims: Sequence[Claim]) -> list[Claim]:
     """A change that repeats every word of a statement is about that statement, and carries it on."""
     least = 1 if _AFTER_ALL.search(correction) else 3
-    said = [claim for claim in claims if claim.kind != "assistant" and len(claim.subject.words) >= least]
-    return [claim for claim in said if claim.subject.words <= subject.words]
+    denies = bool(_NEGATION.search(correction))
+    repeated = [claim for claim in claims if claim.kind != "assistant" and claim.subject.words <= subject.words]
+    return [
+        claim
+        for claim in repeated
+        if len(claim.subject.words) >= (min(least, 2) if denies and not _NEGATION.search(claim.text) else least)
+    ]
 
 
 def _by_topic(correction: str, subject: Subject, claims: Sequence[Claim]) -> list[Claim]:
     """The newest statement on the same topic with another value; of an outright correction also without a value."""
     new = _new_values(correction, subject)
+    names_old = bool(old_values(correction))
     outright = bool(CORRECTION.search(correction.lower()))
     least = 1 if _AFTER_ALL.search(correction) else 2 if outright else len(subject.topic) + 1
     for claim in reversed(claims):
@@ -314,7 +260,7 @@ def _by_topic(correction: str, subject: Subject, claims: Sequence[Claim]) -> lis
             continue
         if (one <= other or other <= one or shared >= 2) and _differ(new, claim.subject.values):
             return [claim]
-        if shared >= max(least, 0.5 * len(other)) and claim.kind in _RULES:
+        if not names_old and shared >= max(least, 0.5 * len(other)) and claim.kind in _RULES:
             return [claim]
     return []
 
@@ -331,9 +277,10 @@ def _by_pointing_back(correction: str, subject: Subject, claims: Sequence[Claim]
         shares = bool(subject.topic & claim.subject.topic)
         if new and _differ(new, claim.subject.values) and (shares or not subject.topic):
             return [claim]
-        if not subject.values and not subject.topic:
+        if not subject.values and not subject.topic and _RETRACTS.search(correction):
             return [claim]
-        if not subject.values and len(subject.topic) <= 3 and claim.kind == "decision" and claim is recent[-1]:
+        short = not subject.values and len(subject.topic) <= 3
+        if short and claim.kind == "decision" and claim is recent[-1] and _CHOOSES.search(correction):
             return [claim]
     return []
 

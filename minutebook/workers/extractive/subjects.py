@@ -25,9 +25,10 @@ _GENERIC = frozenset(
         preference fact was turns out back over up down off about after before because since until
         still already yet again both either plain plus via per stay stays become becomes replace
         replaced drop dropped ditch bump bumped raise lower stop start like same different take well
-        today doing prefer x
-        el la los las un una uno es son está en de del que y le les est sont il der die das ein eine ist sind nein non
-        realidad eigentlich doch statt nicht pas""",
+        today doing prefer x under below above within between most least listen listens sorry minute
+        minutes hour hours second seconds sec ms day days month months year years percent bad enough
+        good el la los las un una uno es son está en de del que y le les est sont il der die das ein
+        eine ist sind nein non realidad eigentlich doch statt nicht pas""",
     )
 )
 _SYNONYM_GROUPS = (
@@ -73,9 +74,12 @@ _DAY = (
 )
 _VALUES = re.compile(
     r"(?P<date>\b(?:" + _DAY + r")\b)|(?P<url>\bhttps?://\S+)|(?P<email>[\w.+-]+@[\w.-]+)|"
-    r"(?P<hash>\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b)|(?P<path>~?[\w.@-]*/[\w./@-]+)|"
+    r"(?P<hash>\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b)|(?P<path>~?[\w.@-]*/[\w./@-]+|"
+    r"[\w.@-]{2,}/(?=[\s.,]|$))|"
     r"(?P<time>\b\d{1,2}:\d\d\b|\b\d{1,2} ?(?:am|pm)\b)|"
     + "|".join(rf"(?P<{name}>\b\d[\d.,_]* ?-?{unit}(?!\w))" for name, unit in _UNITS)
+    + r"|(?P<choice>\b(?:(?<=the )(?:left|right|top|bottom)|true|false|enabled|disabled|dark|light|public|private|"
+    r"ascending|descending|english|german|french|spanish)\b)"
     + r"|(?P<name>\b[a-z]\w*(?:[-_.]\w+)*[-_]?\d[\w.-]*)"
     + r"|(?P<version>\bv?\d+\.\d+(?:\.\d+)*\b)|(?P<number>\b\d[\d,_]*\b)",
     re.IGNORECASE,
@@ -112,6 +116,18 @@ _STATING = frozenset(
         "changed",
         "lives",
         "live",
+    )
+)
+_CHOICES = tuple(
+    frozenset(group)
+    for group in (
+        ("left", "right", "top", "bottom"),
+        ("true", "false"),
+        ("enabled", "disabled"),
+        ("dark", "light"),
+        ("public", "private"),
+        ("ascending", "descending"),
+        ("english", "german", "french", "spanish"),
     )
 )
 _NUMERIC = frozenset(("number", "duration", "size", "percent", "version"))
@@ -186,6 +202,8 @@ def _normal_value(kind: str | None, text: str) -> str:
 
 def comparable(one: Value, other: Value) -> bool:
     """Whether one value could stand in the other's place: the same type, or a bare number for a measured one."""
+    if one.kind == other.kind == "choice":
+        return any({one.text, other.text} <= group for group in _CHOICES)
     bare = "number" in (one.kind, other.kind)
     return one.kind == other.kind or (bare and one.kind in _NUMERIC and other.kind in _NUMERIC)
 
@@ -218,6 +236,7 @@ def _stem(word: str) -> str:
 
 
 def _number_words(text: str) -> str:
+    text = re.sub(r"\b(?:one|an|a) (?=(?:hour|minute|second|day|week|month|year)\b)", "1 ", text)
     return re.sub(r"\b(?:" + "|".join(_NUMBER_WORDS) + r")\b", lambda match: _NUMBER_WORDS[match.group()], text)
 
 

@@ -1,0 +1,75 @@
+"""The old states that a statement names: "not 8080", "instead of yarn", "from Redis Streams to…", "yarn -> pnpm"."""
+
+import re
+
+from minutebook.workers.extractive.subjects import content_words, subject_of
+
+_STOP = (
+    r"(?=\s*(?:[,;!?)—–。，；！\"”]|\.(?:\s|$)|\s-\s|->|→|$|\b(?:but|and|to|with|because|since|as|for|so|any ?more|"
+    r"any longer|either|please|which|that|when|like|we|it|it's|use|by|in the|then|now|who|here|there|at all)\b))"
+)
+_ARTICLE = r"(?:(?:the|a|an|on|in|at|by|via|using|use|our|my|to|like|old|from|with|about) )*"
+_SPAN = _ARTICLE + r"(?P<old>\S.{0,48}?)" + _STOP
+_OLD_FORMS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (form, re.compile(pattern + _SPAN, re.IGNORECASE))
+    for form, pattern in (
+        (
+            "move",
+            (
+                r"\b(?:instead of|rather than|in place of|as opposed to|in lieu of|no longer(?: use| using| want| on|"
+                r" need)?|stop(?:ped)? using|away from|off of|moving off|get rid of|no more|don'?t use|do not use|"
+                r"not using|doesn'?t use|drop(?:ped|ping)?|ditch(?:ed|ing)?|scrap(?:ped|ping)?|abandon(?:ed|ing)?|"
+                r"forget(?: about)?|used to (?:be|use)|en (?:vez|lugar) de|"
+                r"i (?:know i )?said|(?:won'?t|can'?t|cannot) make|missed|"
+                r"au lieu de|plut[ôo]t que(?: de)?|statt|anstatt) "
+            ),
+        ),
+        ("move", r"\b(?:from|off) (?=\S+.{0,60}\b(?:to|into|onto|and use)\b)"),
+        (
+            "not",
+            (
+                r"(?<!if )(?<!or )(?<!why )(?<!that's )(?<!that is )(?<!this is )(?:\bnot|(?<=, )no(?= \S*\d)|"
+                r"\bisn'?t|\baren'?t|"
+                r"\bwasn'?t|\bnicht|\bne pas|\bpas) (?!only\b|"
+                r"sure\b|just\b|yet\b|really\b)"
+            ),
+        ),
+        (
+            "was",
+            (r"\b(?:was|were|previously|formerly|i said|said) (?!wrong|incorrect|not\b|moved|changed|that\b)"),
+        ),
+        ("rename", r"\brenam(?:e|ed|ing) (?=\S+ (?:to|into|as)\b)"),
+        ("move", r"(?:不是|而不是|不再用|不用|ではなく) ?"),
+    )
+)
+_REPLACED = re.compile(
+    r"\b(?:replac|swap)\w* (?:the |our |a )?(?P<old>[^,.;]{1,48}?) (?:with|by|"
+    r"for)\b",
+    re.IGNORECASE,
+)
+_ARROW = re.compile(r"(?P<old>[\w./@:-]{1,60}) ?(?:->|→|=>) ?\S")
+_GONE = re.compile(
+    r"(?P<old>[\w./@ -]{2,50}?) (?:is|are|has been|was) (?:now )?(?:off the table|dead|out|gone|dropped|cancelled|"
+    r"canceled|deprecated|removed|no longer)\b",
+    re.IGNORECASE,
+)
+_CONTRAST = re.compile(r"[,;—–]|\s-\s|\bbut\b|\buse\b|\bit'?s\b|\bany ?more\b|\bsondern\b|\bsino\b", re.IGNORECASE)
+
+
+def old_values(text: str) -> list[tuple[str, str]]:
+    """The old states that a text names, each with the form that names it (move, not, was, arrow, gone)."""
+    text = text[:600]
+    found = [(form, match["old"].strip()) for form, pattern in _OLD_FORMS for match in pattern.finditer(text)]
+    found += [("move", match["old"]) for match in _REPLACED.finditer(text)]
+    found += [("arrow", match["old"]) for match in _ARROW.finditer(text)]
+    found += [("gone", match["old"].strip()) for match in _GONE.finditer(text)]
+    return [(form, span) for form, span in found if _is_old_state(form, span, text)]
+
+
+def _is_old_state(form: str, span: str, text: str) -> bool:
+    """Whether the span can be a state: "was X" needs a value, "not X" a value or what stands in its place."""
+    if not content_words(span):
+        return False
+    if form == "was":
+        return bool(subject_of(span).values)
+    return form != "not" or bool(subject_of(span).values) or bool(_CONTRAST.search(text))
