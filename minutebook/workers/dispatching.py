@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from minutebook.errors import MinutebookError, StoreBusy, StoreFull, StoreReadOnly
 from minutebook.pipeline import workbook
 from minutebook.pipeline.branches import find_branch, list_branches
-from minutebook.pipeline.clocks import BranchState, due_roles
+from minutebook.pipeline.clocks import BranchState, due_roles, observe_reading
 from minutebook.pipeline.readings import read_state
 from minutebook.records import Branch
 from minutebook.settings import Settings
@@ -76,7 +76,7 @@ class Dispatcher:
     def _note_flush(self, key: str, state: BranchState, settings: Settings, due: bool) -> None:
         """Look again when the session counts as idle, if that would make the observer due."""
         left = settings.flush_idle_seconds - state.idle_seconds
-        if due or settings.passive or left <= 0 or state.unobserved_tokens < settings.flush_min_tokens:
+        if due or settings.passive or left <= 0 or observe_reading(state, settings).tokens < settings.flush_min_tokens:
             self._flush_at.pop(key, None)
         else:
             self._flush_at[key] = self._store.now() + left

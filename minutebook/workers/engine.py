@@ -244,6 +244,8 @@ class Engine:
             self._looked.notify_all()
 
     def _judge(self) -> Verdict:
+        if self._store.ready(self._roles, 1):  # cheap, however long the board is
+            return "busy"
         jobs = [state for state in self._store.jobs() if state.job.role in self._roles]
         if any(not _pausing(state, self._store.now()) for state in jobs) or self._store.take_dirty(1):
             return "busy"

@@ -12,8 +12,8 @@ from contextlib import suppress
 from minutebook.hosts.bell import wake_path
 from minutebook.store.kernel import Store
 
-POLL_SECONDS = 0.1
-POLL_BESIDE_FIFO_SECONDS = 0.25
+POLL_SECONDS = 0.05
+POLL_BESIDE_FIFO_SECONDS = 0.08
 """How often the store is asked whether another process wrote; what rings the FIFO does not wait for it."""
 
 

@@ -1,7 +1,8 @@
 """What the tests of runner and engine share: a store with a clock that stands, sessions of a stated size, scripts."""
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +128,11 @@ def run(
 
 def not_before(store: Store) -> list[float]:
     return [state.not_before for state in store.jobs()]
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait for something that another thread does."""
+    give_up_at = time.monotonic() + WAIT
+    while not condition():
+        assert time.monotonic() < give_up_at, "it did not happen"
+        time.sleep(0.01)

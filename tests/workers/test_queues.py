@@ -7,11 +7,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
 from builders import memory_of
-from jobs import WAIT, contents, engine, messages, observing_mind, session_of_entries, store_path
+from jobs import WAIT, contents, engine, messages, observing_mind, session_of_entries, store_path, until
 
 from minutebook.hosts.bell import wake, wake_path
 from minutebook.store.kernel import Job, Store
+from minutebook.workers import waking
 from minutebook.workers.queues import JsonSerializer, Lane, open_queue
 
 # -- the bell ------------------------------------------------------------------------------------------------------
@@ -31,6 +33,23 @@ def test_a_bell_wakes_a_worker_and_knows_that_there_is_none(store: Store) -> Non
         working.look()
         assert wake(path)
     assert not wake(path)
+
+
+def test_only_the_bell_is_needed_to_wake_a_worker(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waking, "POLL_BESIDE_FIFO_SECONDS", 3_600.0)
+    with engine(store, observing_mind()) as working:
+        assert working.run_until_idle(WAIT)
+        branch = session_of_entries(store, 3)
+        until(lambda: wake(str(store_path(store))))
+        until(lambda: contents(memory_of(store, branch)))
+
+
+def test_without_a_bell_the_store_is_looked_at(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waking, "POLL_SECONDS", 0.01)
+    with engine(store, observing_mind(), wake_path=str(store_path(store).with_name("no folder") / "bell")) as working:
+        assert working.run_until_idle(WAIT)
+        branch = session_of_entries(store, 3)
+        until(lambda: contents(memory_of(store, branch)))
 
 
 def test_a_bell_never_blocks_and_writes_into_no_other_file(store: Store) -> None:
