@@ -1,7 +1,7 @@
 """Replaying a recorded session on a real store with the real queue."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path as File
 from typing import Any
 
@@ -32,8 +32,26 @@ def play(store: Store, path: File, settings: Settings = SMALL, *, mind: Any = No
 
 @pytest.fixture
 def session(tmp_path: File) -> File:
-    """Forty turns."""
-    return write(tmp_path / "session.jsonl", [header(), *turns(40)])
+    """Twenty-four turns."""
+    return write(tmp_path / "session.jsonl", [header(), *turns(24)])
+
+
+@dataclass(frozen=True)
+class Played:
+    store: Store
+    replayed: Replayed
+    told: list[Progress]
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
+    """Forty turns, replayed step by step: for tests that only look at what came of it."""
+    folder = tmp_path_factory.mktemp("played")
+    store = open_store(str(folder / "store.db"))
+    told: list[Progress] = []
+    replayed = play(store, write(folder / "session.jsonl", [header(), *turns(40)]), tell=told.append)
+    yield Played(store, replayed, told)
+    store.close()
 
 
 def ids_in(store: Store, replayed: Replayed) -> list[str]:
@@ -47,16 +65,16 @@ def ids_in(store: Store, replayed: Replayed) -> list[str]:
 @pytest.mark.parametrize("step", [True, False])
 def test_every_entry_is_in_the_ledger_once_in_order(store: Store, session: File, step: bool) -> None:
     replayed = play(store, session, step=step)
-    assert ids_in(store, replayed) == [row["id"] for row in turns(40)]
-    assert (replayed.entries, replayed.new, replayed.prompts, replayed.turns) == (160, 160, 40, 40)
+    assert ids_in(store, replayed) == [row["id"] for row in turns(24)]
+    assert (replayed.entries, replayed.new, replayed.prompts, replayed.turns) == (96, 96, 24, 24)
 
 
 def test_a_later_intake_goes_on_where_the_file_was_read_to(store: Store, session: File) -> None:
     play(store, session)
-    write(session, turns(2, first=41), mode="a")
+    write(session, turns(2, first=25), mode="a")
     kept = load_session(store, "neutral:s1")
     more = neutral.read(session, kept.cursor)
-    assert [getattr(event, "id", "") for event in more.events] == [row["id"] for row in turns(2, first=41)]
+    assert [getattr(event, "id", "") for event in more.events] == [row["id"] for row in turns(2, first=25)]
     assert accept_turns(store, more).new == 8
 
 
@@ -64,14 +82,14 @@ def test_replaying_again_adds_nothing(store: Store, session: File) -> None:
     first = play(store, session)
     again = play(store, session)
     assert (again.new, again.entries) == (0, first.entries)
-    assert ids_in(store, again) == [row["id"] for row in turns(40)]
+    assert ids_in(store, again) == [row["id"] for row in turns(24)]
 
 
 def test_a_session_that_grew_goes_on(store: Store, session: File) -> None:
     play(store, session)
-    write(session, turns(20, first=41), mode="a")
+    write(session, turns(10, first=25), mode="a")
     again = play(store, session)
-    assert (again.new, again.entries) == (80, 240)
+    assert (again.new, again.entries) == (40, 136)
 
 
 def test_the_tail_is_observed_though_no_threshold_is_reached(store: Store, tmp_path: File) -> None:
@@ -82,11 +100,9 @@ def test_the_tail_is_observed_though_no_threshold_is_reached(store: Store, tmp_p
     assert replayed.status is not None and replayed.status.due == {}
 
 
-def test_progress_reaches_the_end(store: Store, session: File) -> None:
-    seen: list[Progress] = []
-    replayed = play(store, session, tell=seen.append)
-    assert seen[-1] == Progress(40, 40, 160, 160, len(replayed.compactions))
-    assert [progress.entries for progress in seen] == sorted(progress.entries for progress in seen)
+def test_progress_reaches_the_end(played: Played) -> None:
+    assert played.told[-1] == Progress(40, 40, 160, 160, len(played.replayed.compactions))
+    assert [progress.entries for progress in played.told] == sorted(progress.entries for progress in played.told)
 
 
 def test_a_file_without_a_session_is_refused(tmp_path: File) -> None:
@@ -98,18 +114,18 @@ def test_a_file_without_a_session_is_refused(tmp_path: File) -> None:
 # -- compactions ---------------------------------------------------------------------------------------------------
 
 
-def test_compactions_are_confirmed_and_become_visible(store: Store, session: File) -> None:
-    replayed = play(store, session)
-    folds = memory_of(store, load_branch(store, replayed.session.branch)).folds
+def test_compactions_are_confirmed_and_become_visible(played: Played) -> None:
+    replayed = played.replayed
+    folds = memory_of(played.store, load_branch(played.store, replayed.session.branch)).folds
     assert len(replayed.compactions) >= 2
     assert [fold.boundary for fold in folds] == [one.boundary for one in replayed.compactions]
     assert replayed.status is not None and replayed.status.visible > 0
     assert replayed.status.open_compaction is None
 
 
-def test_a_compaction_comes_when_its_clock_is_reached_and_restarts_it(store: Store, session: File) -> None:
+def test_a_compaction_comes_when_its_clock_is_reached_and_restarts_it(played: Played) -> None:
     """003-057: the clock counts from the first kept entry on, as the report does."""
-    replayed = play(store, session)
+    replayed = played.replayed
     for one in replayed.compactions:
         entries = one.before_tokens - _memory_before(replayed, one.at)
         assert SMALL.compact_after_tokens <= entries < SMALL.compact_after_tokens + 200
@@ -120,8 +136,8 @@ def _memory_before(replayed: Replayed, at: int) -> int:
     return earlier[-1] if earlier else 0
 
 
-def test_what_stays_is_keep_recent_tokens_and_after_is_memory_and_what_stays(store: Store, session: File) -> None:
-    replayed = play(store, session)
+def test_what_stays_is_keep_recent_tokens_and_after_is_memory_and_what_stays(played: Played) -> None:
+    replayed = played.replayed
     for one in replayed.compactions:
         assert 0 < one.kept_tokens <= SMALL.keep_recent_tokens + 60
         assert one.after_tokens == one.memory_tokens + one.kept_tokens < one.before_tokens
@@ -129,8 +145,8 @@ def test_what_stays_is_keep_recent_tokens_and_after_is_memory_and_what_stays(sto
         assert one.at - one.boundary == one.kept_entries
 
 
-def test_the_last_composition_is_what_is_reported(store: Store, session: File) -> None:
-    replayed = play(store, session)
+def test_the_last_composition_is_what_is_reported(played: Played) -> None:
+    replayed = played.replayed
     last = replayed.compactions[-1]
     assert replayed.memory is not None and replayed.memory.compacted
     assert replayed.memory.tokens == last.memory_tokens
@@ -152,7 +168,7 @@ def test_ratio_mode_compacts_by_the_window(store: Store, session: File) -> None:
     """003-058: 0.5 of a window of 1,200 is 600 tokens."""
     settings = replace(SMALL, compact_after_tokens_mode="ratio", compact_after_tokens_ratio=0.5)
     with_window = play(store, session, settings, window=1_200)
-    assert len(with_window.compactions) > 5
+    assert len(with_window.compactions) > 3
     assert with_window.status is not None and with_window.status.compact.threshold == 600
 
 
@@ -172,7 +188,7 @@ def test_nothing_to_cut_is_said(store: Store, session: File) -> None:
 
 
 def test_a_turn_longer_than_a_context_is_compacted_in_its_midst(store: Store, tmp_path: File) -> None:
-    rows = [row for row in turns(40) if row["role"] != "user" or row["id"] == "p1"]
+    rows = [row for row in turns(30) if row["role"] != "user" or row["id"] == "p1"]
     replayed = play(store, write(tmp_path / "one.jsonl", [header(), *rows]))
     assert replayed.prompts == 1
     assert len(replayed.compactions) >= 2
@@ -182,7 +198,7 @@ def test_a_turn_longer_than_a_context_is_compacted_in_its_midst(store: Store, tm
 def test_the_files_own_compactions_are_not_replayed(store: Store, session: File, tmp_path: File) -> None:
     """With them or without, ours come at the same entries and show the same."""
     own = {"type": "minutebook.compaction", "time": "2026-05-02T10:12:00Z"}
-    rows = [header(), *turns(12), own, *turns(28, first=13)]
+    rows = [header(), *turns(12), own, *turns(12, first=13)]
     plain = play(store, session)
     other = open_store(str(tmp_path / "other.db"))
     replayed = play(other, write(tmp_path / "with.jsonl", rows))
@@ -196,7 +212,7 @@ def test_the_files_own_compactions_are_not_replayed(store: Store, session: File,
 def test_passive_takes_in_and_does_nothing(store: Store, session: File) -> None:
     """003-139"""
     replayed = play(store, session, replace(SMALL, passive=True), step=False)
-    assert replayed.new == 160
+    assert replayed.new == 96
     assert replayed.compactions == []
     assert {row.runs for row in replayed.work.values()} == {0}
 
@@ -222,7 +238,7 @@ def test_workers_alongside_leave_nothing_undone(store: Store, session: File, con
     assert store.jobs() == []
     assert replayed.work["observer"].recorded > 0
     assert replayed.work["observer"].seconds > 0
-    assert len(replayed.compactions) >= 2
+    assert len(replayed.compactions) >= 1
 
 
 def test_work_of_an_earlier_replay_is_not_counted_again(store: Store, session: File) -> None:
