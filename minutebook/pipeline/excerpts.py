@@ -135,7 +135,8 @@ def _line(placed: Placed, max_tokens: int) -> str:
     entry = placed.entry
     role = entry.role if not entry.tool_name else f"{entry.role} {entry.tool_name}"
     flag = " (error)" if entry.is_error else ""
-    text = head_and_tail(entry_text(entry).strip(), min(LINE_CHARACTERS[entry.role], max(40, max_tokens)))
+    longest = min(LINE_CHARACTERS[entry.role], max(40, max_tokens * 2 // 3))
+    text = head_and_tail(entry_text(entry).strip(), longest)
     return harmless(f"- {role}{flag} ({entry.id}): {text or '(no text)'}")
 
 

@@ -5,12 +5,13 @@ Stored content stays on its one line, so it can add no heading or record of its 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from minutebook.pipeline.excerpts import head_and_tail_tokens
 from minutebook.pipeline.projection import Projection
 from minutebook.pipeline.quoting import CLOSING, OPENING, harmless, harmless_lines
 from minutebook.records import RELEVANCES, Observation, Tier, observation_line, reflection_line
+from minutebook.tokens import estimate_tokens
 
 __all__ = ["CLOSING", "NOTE", "OPENING", "Rendered", "extract_room", "harmless", "parts_of", "render"]
 
@@ -47,12 +48,35 @@ class Rendered:
     left_out: int
 
 
-@dataclass(slots=True)
-class _Part:
-    """A part of the text: its heading and the lines chosen for it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Body:
+    """The lines of each part, in the order of the text."""
 
-    heading: str
-    lines: list[str] = field(default_factory=list)
+    digest: Sequence[str] = ()
+    reflections: Sequence[str] = ()
+    observations: Sequence[str] = ()
+    extract: Sequence[str] = ()
+
+    def parts(self) -> list[tuple[str, Sequence[str]]]:
+        """Heading and lines of the parts that have some."""
+        all_parts = (
+            (DIGEST_HEADING, self.digest),
+            (REFLECTIONS_HEADING, self.reflections),
+            (OBSERVATIONS_HEADING, self.observations),
+            (EXTRACT_HEADING, self.extract),
+        )
+        return [(heading, lines) for heading, lines in all_parts if lines]
+
+    def holds_memory(self) -> bool:
+        """An extract alone is no memory."""
+        return bool(self.digest or self.reflections or self.observations)
+
+    def text(self, note: str, left_out: int) -> str:
+        """The block."""
+        blocks = [note, *("\n".join([heading, *lines]) for heading, lines in self.parts())]
+        if left_out:
+            blocks.append(_left_out_line(left_out))
+        return "\n".join([OPENING, "\n\n".join(blocks), CLOSING])
 
 
 def render(
@@ -70,41 +94,39 @@ def render(
     the observations are served. Left out first: low relevance, best covered, oldest. "" when not one record fits:
     a note without memory would put nothing in the place of the old turns.
     """
-    digest = harmless_lines(projection.digest.content) if projection.digest else []
-    reflections = [harmless(reflection_line(held.record)) for held in projection.recent]
-    observations = [harmless(observation_line(held.record)) for held in projection.observations]
-    headings = [
-        heading
-        for heading, lines in (
-            (DIGEST_HEADING, digest),
-            (REFLECTIONS_HEADING, reflections),
-            (OBSERVATIONS_HEADING, observations),
-            (EXTRACT_HEADING, extract),
-        )
-        if lines
-    ]
-    note, free = _framed(note, headings, max_tokens)
-    extract, free = _leading(extract, free)
-    digest = _digest_within(digest, free)
-    free -= _size(digest)
-    newest_first = range(len(reflections) - 1, -1, -1)
-    served = max(0, min(free, reflections_tokens * 4 - _size(digest)))
-    shown, left = _choose(reflections, newest_first, served)
-    best_first = _best_first([held.record for held in projection.observations], tiers)
-    seen, free = _choose(observations, best_first, free - (served - left))
-    older, _ = _choose(reflections, [at for at in newest_first if at not in shown], free)
-    shown |= older
-    left_out = len(reflections) - len(shown) + len(observations) - len(seen)
-    left_out += projection.digest is not None and not digest
-    if not (digest or shown or seen):
-        return Rendered("", left_out)
-    parts = (
-        _Part(DIGEST_HEADING, digest),
-        _Part(REFLECTIONS_HEADING, [reflections[at] for at in sorted(shown)]),
-        _Part(OBSERVATIONS_HEADING, [observations[at] for at in sorted(seen)]),
-        _Part(EXTRACT_HEADING, list(extract)),
+    whole = _Body(
+        digest=harmless_lines(projection.digest.content) if projection.digest else (),
+        reflections=[harmless(reflection_line(held.record)) for held in projection.recent],
+        observations=[harmless(observation_line(held.record)) for held in projection.observations],
+        extract=extract,
     )
-    return Rendered(_assemble(note, parts, left_out), left_out)
+    text = whole.text(note, 0)
+    if not whole.holds_memory() or estimate_tokens(text) <= max_tokens:
+        return Rendered(text if whole.holds_memory() else "", 0)
+    note, free = _framed(note, [heading for heading, _ in whole.parts()], max_tokens)
+    order = _best_first([held.record for held in projection.observations], tiers)
+    body = _chosen(whole, order, free, reflections_tokens * 4)
+    left_out = len(whole.reflections) - len(body.reflections) + len(whole.observations) - len(body.observations)
+    left_out += bool(whole.digest) and not body.digest
+    return Rendered(body.text(note, left_out) if body.holds_memory() else "", left_out)
+
+
+def _chosen(whole: _Body, order: Sequence[int], free: int, reflections_bytes: int) -> _Body:
+    """What fits: extract, digest, newest reflections up to their share, observations by order, older reflections."""
+    extract, free = _leading(whole.extract, free)
+    digest = _digest_within(whole.digest, free)
+    free -= _size(digest)
+    newest_first = range(len(whole.reflections) - 1, -1, -1)
+    served = max(0, min(free, reflections_bytes - _size(digest)))
+    shown, left = _choose(whole.reflections, newest_first, served)
+    seen, free = _choose(whole.observations, order, free - (served - left))
+    older, _ = _choose(whole.reflections, [at for at in newest_first if at not in shown], free)
+    return _Body(
+        digest=digest,
+        reflections=[whole.reflections[at] for at in sorted(shown | older)],
+        observations=[whole.observations[at] for at in sorted(seen)],
+        extract=extract,
+    )
 
 
 def extract_room(max_tokens: int) -> int:
@@ -165,14 +187,6 @@ def _framed(note: str, headings: Sequence[str], max_tokens: int) -> tuple[str, i
     return note, free - _size([note])
 
 
-def _assemble(note: str, parts: Iterable[_Part], left_out: int) -> str:
-    blocks = [note] if note else []
-    blocks += ["\n".join([part.heading, *part.lines]) for part in parts if part.lines]
-    if left_out:
-        blocks.append(_left_out_line(left_out))
-    return "\n".join([OPENING, "\n\n".join(blocks), CLOSING])
-
-
 def _left_out_line(count: int) -> str:
     records = "1 record was" if count == 1 else f"{count:,} records were"
     return f"({records} left out for length. Recall still returns each by its id; `om search WORDS` finds ids.)"
@@ -201,7 +215,7 @@ def _choose(lines: Sequence[str], ranked: Iterable[int], free: int) -> tuple[set
     return kept, free
 
 
-def _digest_within(lines: list[str], free: int) -> list[str]:
+def _digest_within(lines: Sequence[str], free: int) -> Sequence[str]:
     """The digest, or its head and tail with a mark where the budget has no room for all of it."""
     if _size(lines) <= free:
         return lines

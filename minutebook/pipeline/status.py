@@ -1,7 +1,7 @@
 """The numbers of one branch: what is recorded, visible, due, failing. Reads; decides with the clocks' own readings."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -96,6 +96,7 @@ class Status:
 def read_status(store: Store, branch: Branch, settings: Settings, *, window: int | None = None) -> Status:
     """The status of one branch, as of now."""
     session = session_of(store, branch)
+    state = read_state(store, branch, session=session)
     entries = ledger.read_memory(store, branch)
     memory = fold(entries)
     share = digest_budget(settings.reflection_context_max_tokens).digest
@@ -103,58 +104,80 @@ def read_status(store: Store, branch: Branch, settings: Settings, *, window: int
     path = Path(store, branch)
     full = full_projection(memory, path.length(), digest_tokens=share)
     visible = visible_projection(entries, chain, digest_tokens=share)
-    added, removed, reflections_added = drift(visible, full)
-    state = read_state(store, branch, session=session)
-    jobs = store.jobs()
-    here = [job for job in jobs if job.job.branch == branch.key]
-    running = [job.job.role for job in here if _at_work(job, store.now())]
-    errors = role_errors(store, branch)
-    due = due_roles(state, settings)
     return Status(
         branch=branch,
         session=session,
         entries=path.length(),
         source_tokens=path.tokens(),
-        observations=len(memory.observations),
-        dropped=len(memory.observations) - len(full.observations),
-        active=len(full.observations),
-        visible=len(visible.observations),
-        added=len(added),
-        removed=len(removed),
-        reflections=len(memory.reflections),
-        retired=len(memory.reflections) - len(full.reflections),
-        reflections_visible=len(visible.reflections),
-        reflections_added=len(reflections_added),
-        observe=observe_reading(state, settings),
-        reflect=reflect_reading(state, settings),
-        compact=compact_reading(state, settings, window),
-        compact_mode=settings.compact_after_tokens_mode,
-        visible_pool=Reading(visible.pool_tokens, settings.observations_pool_max_tokens),
-        active_pool=Reading(full.pool_tokens, settings.observations_pool_target_tokens),
-        dropper=dropper_state(state, settings),
         since_drop_tokens=path.tokens() - path.tokens_before(memory.dropped_through),
-        reflection_tokens=sum(held.record.tokens for held in memory.reflections.values()),
-        context=Reading(context_tokens(full), settings.reflection_context_max_tokens),
-        digest=full.digest,
-        passive=settings.passive,
-        mind=mind_in_use(settings),
-        due=due,
-        running=running,
-        pending=[job.job.role for job in here if job.job.role not in running],
+        siblings=len(list_branches(store, branch.lineage)) - 1,
         open_compaction=_open_boundary(store, branch, settings),
         gaps=memory.open_gaps(),
-        errors=errors,
         malformed=memory.malformed,
         minds=_minds(memory),
-        siblings=len(list_branches(store, branch.lineage)) - 1,
-        why_not_made=why_not_made(
+        digest=full.digest,
+        **_counts(memory, full, visible),
+        **_readings(state, settings, full, visible, window),
+        **_work(store, branch, settings, state, entries),
+    )
+
+
+def _counts(memory: Memory, full: Projection, visible: Projection) -> dict[str, Any]:
+    added, removed, reflections_added = drift(visible, full)
+    return {
+        "observations": len(memory.observations),
+        "dropped": len(memory.observations) - len(full.observations),
+        "active": len(full.observations),
+        "visible": len(visible.observations),
+        "added": len(added),
+        "removed": len(removed),
+        "reflections": len(memory.reflections),
+        "retired": len(memory.reflections) - len(full.reflections),
+        "reflections_visible": len(visible.reflections),
+        "reflections_added": len(reflections_added),
+        "reflection_tokens": sum(held.record.tokens for held in memory.reflections.values()),
+    }
+
+
+def _readings(
+    state: BranchState, settings: Settings, full: Projection, visible: Projection, window: int | None
+) -> dict[str, Any]:
+    return {
+        "observe": observe_reading(state, settings),
+        "reflect": reflect_reading(state, settings),
+        "compact": compact_reading(state, settings, window),
+        "compact_mode": settings.compact_after_tokens_mode,
+        "visible_pool": Reading(visible.pool_tokens, settings.observations_pool_max_tokens),
+        "active_pool": Reading(full.pool_tokens, settings.observations_pool_target_tokens),
+        "dropper": dropper_state(state, settings),
+        "context": Reading(context_tokens(full), settings.reflection_context_max_tokens),
+    }
+
+
+def _work(
+    store: Store, branch: Branch, settings: Settings, state: BranchState, entries: Sequence[MemoryEntry]
+) -> dict[str, Any]:
+    """What is due, who is at it, and what keeps it from being done."""
+    now, jobs = store.now(), store.jobs()
+    here = [job for job in jobs if job.job.branch == branch.key]
+    running = [job.job.role for job in here if _at_work(job, now)]
+    due, errors = due_roles(state, settings), role_errors(store, branch)
+    anybody = any(_at_work(job, now) for job in jobs)
+    return {
+        "passive": settings.passive,
+        "mind": mind_in_use(settings),
+        "due": due,
+        "running": running,
+        "pending": [job.job.role for job in here if job.job.role not in running],
+        "errors": errors,
+        "why_not_made": why_not_made(
             due.keys() - set(running),
             {error.role for error in errors},
             at_work=bool(running),
-            quiet_seconds=_quiet_seconds(state, entries, settings, store.now()),
-            patience_seconds=settings.job_deadline_seconds if _any_at_work(jobs, store.now()) else STALLED_SECONDS,
+            quiet_seconds=_quiet_seconds(state, entries, settings, now),
+            patience_seconds=settings.job_deadline_seconds if anybody else STALLED_SECONDS,
         ),
-    )
+    }
 
 
 def why_not_made(
@@ -176,10 +199,6 @@ def why_not_made(
 def _at_work(job: JobState, now: float) -> bool:
     """A claim whose lease has run out is nobody's: its worker died."""
     return job.state == "running" and job.lease_ends > now
-
-
-def _any_at_work(jobs: Iterable[JobState], now: float) -> bool:
-    return any(_at_work(job, now) for job in jobs)
 
 
 def _quiet_seconds(state: BranchState, entries: Sequence[MemoryEntry], settings: Settings, now: float) -> float:

@@ -1,0 +1,414 @@
+"""compose_memory: what an agent gets back."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from threading import Barrier, Thread
+
+import pytest
+from builders import call, concluded, deliver, observed, reply, result, say
+from memories import (
+    Clock,
+    batch,
+    conversation,
+    digested,
+    dropped,
+    gap,
+    host_compacted,
+    lines_under,
+    look,
+    reflected,
+    turns,
+)
+
+from minutebook.errors import CompactionOpen
+from minutebook.pipeline import ledger
+from minutebook.pipeline.compaction import Composition, boundary_of, compose_memory, look_at_memory, shaping_hash
+from minutebook.pipeline.folding import fold
+from minutebook.pipeline.folds import abandon_fold, read_proposal
+from minutebook.pipeline.rendering import EXTRACT_HEADING, OBSERVATIONS_HEADING, parts_of
+from minutebook.records import FOLD, Branch, MemoryEntry, content_id
+from minutebook.settings import Settings
+from minutebook.store.kernel import Job, Store
+from minutebook.store.sqlite import SqliteStore
+from minutebook.tokens import estimate_tokens
+
+DEFAULTS = Settings()
+FIRST, SECOND = observed("the port is 8443", "critical", sources=("e0",)), observed("tests pass", sources=("e1",))
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> Iterator[Store]:
+    opened = SqliteStore(tmp_path / "store.db", clock=clock)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def branch(store: Store) -> Branch:
+    """Forty turns, the first twenty observed."""
+    made = conversation(store, 40)
+    batch(store, made, 0, 20, FIRST, SECOND)
+    return made
+
+
+def composed(store: Store, branch: Branch, boundary: int, settings: Settings = DEFAULTS) -> Composition:
+    found = compose_memory(store, branch, boundary, settings)
+    assert found is not None
+    return found
+
+
+def folds(store: Store, branch: Branch) -> list[MemoryEntry]:
+    return [entry for entry in ledger.read_memory(store, branch) if entry.kind == FOLD]
+
+
+# -- 003-065, 003-080: no model, no waiting, the same bytes ----------------------------------------------------------
+
+COMPOSE = """
+import json, sys
+from minutebook.pipeline.branches import load_branch
+from minutebook.pipeline.compaction import compose_memory
+from minutebook.settings import Settings
+from minutebook.store.opening import open_store
+store = open_store(sys.argv[1], busy_seconds=0.2)
+made = compose_memory(store, load_branch(store, sys.argv[2]), 30, Settings())
+print(json.dumps({"text": made.text, "id": made.id, "parts": made.parts(), "modules": sorted(sys.modules)}))
+"""
+
+
+def compose_elsewhere(store: Store, branch: Branch, **environment: str) -> dict[str, object]:
+    """Composed in another process."""
+    done = subprocess.run(
+        [sys.executable, "-c", COMPOSE, store.url.removeprefix("sqlite:///"), branch.key],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **environment},
+    )
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
+
+
+def test_no_model_no_queue_and_no_waiting_for_a_worker_003_065(store: Store, branch: Branch) -> None:
+    """A worker holds every role's claim; composing reaches neither it nor anything that could call a model."""
+    for role in ("observer", "reflector", "digester", "dropper"):
+        job = Job(role, branch.lineage, branch.key)
+        assert store.queue(job)
+        assert store.claim(job, "somebody", lease_seconds=60, deadline_seconds=600) is not None
+    before = store.jobs()
+    found = compose_elsewhere(store, branch)
+    forbidden = ("litellm", "huey", "minutebook.workers", "socket", "http.client", "redis")
+    modules = found["modules"]
+    assert isinstance(modules, list)
+    assert [name for name in modules if name.startswith(forbidden)] == []
+    assert FIRST.content in str(found["text"])
+    assert store.jobs() == before
+
+
+def test_the_same_bytes_in_any_zone_and_process_003_080(store: Store, branch: Branch) -> None:
+    reflected(store, branch, 20, *(concluded(f"conclusion {at}", FIRST) for at in range(30)))
+    dropped(store, branch, 20, SECOND)
+    here = look(store, branch, 30)
+    for zone, seed in (("Pacific/Auckland", "1"), ("America/Caracas", "2"), ("UTC", "random")):
+        found = compose_elsewhere(store, branch, TZ=zone, PYTHONHASHSEED=seed)
+        assert found["text"] == here.text
+        assert (found["id"], found["parts"]) == (here.id, here.parts())
+
+
+# -- 003-066: nothing to show ----------------------------------------------------------------------------------------
+
+
+def test_sources_alone_make_no_compaction_003_066(store: Store) -> None:
+    branch = conversation(store, 10)
+    assert compose_memory(store, branch, 10, DEFAULTS) is None
+    batch(store, branch, 0, 5)
+    gap(store, branch, 5, 6)
+    assert compose_memory(store, branch, 10, DEFAULTS) is None
+    assert read_proposal(store, branch) is None and folds(store, branch) == []
+
+
+def test_memory_that_begins_after_the_boundary_is_no_memory_003_066(store: Store) -> None:
+    branch = conversation(store, 10)
+    batch(store, branch, 5, 10, FIRST)
+    assert compose_memory(store, branch, 5, DEFAULTS) is None
+
+
+def test_a_budget_without_room_for_a_record_leaves_it_to_the_host_003_066(store: Store, branch: Branch) -> None:
+    assert compose_memory(store, branch, 30, replace(DEFAULTS, compaction_max_tokens=20)) is None
+    assert read_proposal(store, branch) is None
+
+
+# -- 003-074, 003-075: the budget and the extract --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", [60, 200, 500, 1_000, 32_000])
+def test_the_whole_text_stays_within_its_budget_003_074(store: Store, branch: Branch, budget: int) -> None:
+    many = [observed(f"event {at} 文字 " + "x" * (at % 300), sources=("e1",)) for at in range(300)]
+    batch(store, branch, 20, 21, *many)
+    reflected(store, branch, 20, *(concluded(f"conclusion {at} 🙂 " + "y" * (at % 200)) for at in range(200)))
+    found = look_at_memory(store, branch, 35, replace(DEFAULTS, compaction_max_tokens=budget))
+    assert (found is None) is (budget == 60)
+    if found is not None:
+        assert found.tokens == estimate_tokens(found.text) <= budget
+        shown = sum(line.startswith("[") for line in found.text.split("\n"))
+        assert shown + found.left_out == 502
+
+
+def test_what_nobody_observed_before_the_cut_is_in_the_text_003_075(store: Store, branch: Branch) -> None:
+    deliver(
+        store, [say("decided: keep the old API", id="d1"), reply("Noted.", id="d2"), say("kept by the host", id="d3")]
+    )
+    shown = lines_under(look(store, branch, 42).text, EXTRACT_HEADING)
+    assert shown[-2:] == ["- user (d1): decided: keep the old API", "- assistant (d2): Noted."]
+    assert shown[0].startswith("- user (e20): ") and len(shown) == 22
+    assert "kept by the host" not in look(store, branch, 42).text
+
+
+def test_the_extract_begins_where_observation_got_003_075(store: Store, branch: Branch) -> None:
+    """A gap and a batch that found nothing are passed; nothing of what was observed is shown again."""
+    gap(store, branch, 20, 21)
+    batch(store, branch, 21, 38)
+    shown = lines_under(look(store, branch, 40).text, EXTRACT_HEADING)
+    assert [line.partition(")")[0] for line in shown] == ["- user (e38", "- assistant (e39"]
+    assert lines_under(look(store, branch, 30).text, EXTRACT_HEADING) == []
+
+
+@pytest.mark.parametrize("boundary", [21, 30, 39, 40])
+def test_every_entry_before_the_cut_is_shown_or_counted_003_075(store: Store, branch: Branch, boundary: int) -> None:
+    for budget in (40, 200, 600, 2_000):
+        found = look(store, branch, boundary, extract_max_tokens=budget)
+        lines = lines_under(found.text, EXTRACT_HEADING)
+        assert sum(estimate_tokens(line + "\n") for line in lines) <= budget
+        hidden = int(lines[0][1:].partition(" ")[0].replace(",", "")) if lines[0].startswith("(") else 0
+        assert hidden + sum(line.startswith("- ") for line in lines) == boundary - 20 == found.extracted
+
+
+def test_a_very_long_unobserved_stretch_is_counted_003_075(store: Store, branch: Branch) -> None:
+    deliver(store, turns(1_000, 40))
+    lines = lines_under(look(store, branch, 1_040).text, EXTRACT_HEADING)
+    assert lines[0] == f"({1_020 - len(lines) + 1:,} more entries are not shown.)"
+
+
+def test_an_extract_does_not_crowd_out_memory_in_a_small_budget(store: Store, branch: Branch) -> None:
+    found = look(store, branch, 40, compaction_max_tokens=400)
+    assert lines_under(found.text, OBSERVATIONS_HEADING) and lines_under(found.text, EXTRACT_HEADING)
+    assert found.left_out == 0
+
+
+def test_a_call_whose_result_is_after_the_cut_is_not_quoted_003_075(store: Store, branch: Branch) -> None:
+    deliver(store, [call("Bash", "{}", id="k"), result("done", id="r"), say("next", id="n")])
+    batch(store, branch, 20, 40)
+    assert lines_under(look(store, branch, 41).text, EXTRACT_HEADING) == ["(1 more entry is not shown.)"]
+    assert len(lines_under(look(store, branch, 42).text, EXTRACT_HEADING)) == 2
+
+
+# -- 003-076: what the host gave and gets ----------------------------------------------------------------------------
+
+
+def test_what_the_host_gave_comes_back_unchanged_003_076(store: Store, branch: Branch) -> None:
+    made = compose_memory(store, branch, 30, DEFAULTS, first_kept=" E30 ", tokens_before=123_456)
+    assert made is not None
+    assert (made.first_kept, made.tokens_before, made.boundary) == (" E30 ", 123_456, 30)
+    assert made.details == {
+        "type": "om.folded",
+        "version": 1,
+        "fullFold": False,
+        "producer": "minutebook",
+        "composition": made.id,
+    }
+    assert made.parts() == parts_of(made.text) == [made.text]
+
+
+def test_the_boundary_is_the_first_kept_entry_or_the_end_003_076(store: Store, branch: Branch) -> None:
+    assert boundary_of(store, branch, "e30") == 30
+    assert boundary_of(store, branch) == boundary_of(store, branch, "never heard of") == 40
+    assert FIRST.content in composed(store, branch, boundary_of(store, branch, "never heard of")).text
+
+
+# -- 003-077: the fold -----------------------------------------------------------------------------------------------
+
+
+def test_a_look_records_nothing(store: Store, branch: Branch) -> None:
+    looked = look(store, branch, 30)
+    assert read_proposal(store, branch) is None
+    assert composed(store, branch, 30).text == looked.text
+    assert look(store, branch, 25).boundary == 25, "and is not refused by an open one"
+
+
+def test_proposed_when_composed_and_confirmed_by_the_hosts_record_003_077(store: Store, branch: Branch) -> None:
+    composed(store, branch, 30)
+    assert folds(store, branch) == []
+    host_compacted(store, "e30", after="e39")
+    (made,) = folds(store, branch)
+    assert made.covers == 30
+    assert (made.data["fullFold"], made.data["reference"], made.data["length"]) == (False, None, 1)
+    host_compacted(store, "e30", after="e39")
+    assert len(folds(store, branch)) == 1, "the same record read twice"
+
+
+def test_a_hundred_compactions_do_not_make_a_larger_fold_003_077(store: Store) -> None:
+    branch = conversation(store, 210)
+    sizes = []
+    for at in range(100):
+        batch(store, branch, 2 * at, 2 * at + 2, observed(f"event {at}", sources=(f"e{2 * at}",)))
+        composed(store, branch, 2 * at + 2)
+        host_compacted(store, f"e{2 * at + 2}", after=f"e{2 * at + 4}", id=f"c{at}")
+        sizes.append(len(json.dumps(dict(folds(store, branch)[-1].data))))
+    assert len(folds(store, branch)) == 100
+    assert max(sizes) - min(sizes) <= 2, "a longer number at most"
+
+
+def test_a_full_fold_says_so_and_is_the_new_reference_003_070(store: Store, branch: Branch) -> None:
+    dropped(store, branch, 20, SECOND)
+    full = replace(
+        DEFAULTS, observations_pool_max_tokens=FIRST.tokens + SECOND.tokens, observations_pool_target_tokens=1
+    )
+    made = composed(store, branch, 30, full)
+    assert made.full_fold and made.details["fullFold"] is True
+    assert SECOND.content not in made.text
+    host_compacted(store, "e30", after="e39")
+    again = composed(store, branch, 35)
+    assert not again.full_fold and SECOND.content not in again.text
+    host_compacted(store, "e35", after="e39", id="c2")
+    assert [each.reference for each in fold(ledger.read_memory(store, branch)).folds] == [30, 30]
+
+
+# -- 003-079: one open composition -----------------------------------------------------------------------------------
+
+
+def test_the_same_boundary_gives_the_same_bytes_while_it_is_open_003_079(store: Store, branch: Branch) -> None:
+    """Also when memory grew meanwhile; what came shows in the next one (003-168)."""
+    first = composed(store, branch, 30)
+    later = observed("came while it was open", sources=("e21",))
+    batch(store, branch, 20, 25, later)
+    deliver(store, turns(3, 40))
+    again = composed(store, branch, 30)
+    assert (again.text, again.id) == (first.text, first.id)
+    assert later.content in look(store, branch, 30).text
+    host_compacted(store, "e30", after="e42")
+    assert later.content in composed(store, branch, 35).text
+
+
+def test_another_boundary_is_refused_and_changes_nothing_003_079(store: Store, branch: Branch) -> None:
+    first = composed(store, branch, 30)
+    before = read_proposal(store, branch)
+    with pytest.raises(CompactionOpen, match="a compaction at entry 30 is still open"):
+        compose_memory(store, branch, 31, DEFAULTS)
+    assert read_proposal(store, branch) == before
+    assert composed(store, branch, 30).text == first.text
+
+
+def test_an_open_composition_ends_by_confirmation_failure_or_time_003_079(
+    store: Store, branch: Branch, clock: Clock
+) -> None:
+    composed(store, branch, 30)
+    host_compacted(store, "e30", after="e39")
+    composed(store, branch, 31)
+    abandon_fold(store, branch)
+    composed(store, branch, 32)
+    clock.now += 59.9
+    with pytest.raises(CompactionOpen):
+        compose_memory(store, branch, 33, DEFAULTS)
+    clock.now += 0.1
+    composed(store, branch, 33)
+    assert [each.covers for each in folds(store, branch)] == [30]
+
+
+def test_an_abandoned_one_leaves_visible_memory_as_it_was_003_077(store: Store, branch: Branch) -> None:
+    composed(store, branch, 30)
+    abandon_fold(store, branch)
+    host_compacted(store, "e30", after="e39")
+    assert folds(store, branch) == [], "the host compacted by itself"
+
+
+def test_a_late_confirmation_still_counts(store: Store, branch: Branch, clock: Clock) -> None:
+    composed(store, branch, 30)
+    clock.now += 3_600
+    host_compacted(store, "e30", after="e39")
+    assert [each.covers for each in folds(store, branch)] == [30]
+
+
+def test_other_settings_are_another_composition_003_079(store: Store, branch: Branch) -> None:
+    """The id is of branch, boundary and the settings that shape the text, and of no others."""
+    changed = replace(DEFAULTS, extract_max_tokens=100)
+    first, second = composed(store, branch, 30), composed(store, branch, 30, changed)
+    assert first.id != second.id and len(first.text) > len(second.text)
+    assert first.id == content_id(branch.key, "30", shaping_hash(DEFAULTS))
+    assert shaping_hash(replace(DEFAULTS, observe_after_tokens=5)) == shaping_hash(DEFAULTS)
+
+
+@pytest.mark.parametrize("boundaries", [(30, 30, 30, 30), (30, 31, 32, 33)])
+def test_two_composers_at_once_make_one_composition_003_079(
+    tmp_path: Path, store: Store, branch: Branch, boundaries: tuple[int, ...]
+) -> None:
+    barrier = Barrier(len(boundaries))
+    made: list[Composition] = []
+    refused: list[CompactionOpen] = []
+
+    def compose(boundary: int) -> None:
+        own = SqliteStore(tmp_path / "store.db", clock=Clock())
+        barrier.wait()
+        try:
+            found = compose_memory(own, branch, boundary, DEFAULTS)
+            assert found is not None
+            made.append(found)
+        except CompactionOpen as error:
+            refused.append(error)
+        finally:
+            own.close()
+
+    threads = [Thread(target=compose, args=(boundary,)) for boundary in boundaries]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({each.text for each in made}) == 1
+    assert len(made) + len(refused) == len(boundaries)
+    assert len(refused) == len(set(boundaries)) - 1
+    proposal = read_proposal(store, branch)
+    assert proposal is not None and proposal.boundary == made[0].boundary
+    host_compacted(store, f"e{made[0].boundary}", after="e39")
+    assert len(folds(store, branch)) == 1
+
+
+def test_a_confirmation_between_reading_and_proposing_is_noticed(store: Store, branch: Branch) -> None:
+    """The proposal is written against the version that was read: what another closed is composed anew."""
+    composed(store, branch, 30)
+    host_compacted(store, "e30", after="e39")
+    assert composed(store, branch, 30).boundary == 30
+    proposal = read_proposal(store, branch)
+    assert proposal is not None and proposal.open and proposal.length == 2
+
+
+# -- other rows ------------------------------------------------------------------------------------------------------
+
+
+def test_passive_still_composes_003_140(store: Store, branch: Branch) -> None:
+    assert composed(store, branch, 30, replace(DEFAULTS, passive=True)).text == look(store, branch, 30).text
+
+
+def test_the_digest_and_the_reflections_after_it_003_072(store: Store, branch: Branch) -> None:
+    old, new = concluded("an old conclusion", FIRST), concluded("a new conclusion", SECOND)
+    reflected(store, branch, 20, old, new)
+    digested(store, branch, 20, "what was concluded", old)
+    text = look(store, branch, 30).text
+    assert "what was concluded" in text and "a new conclusion" in text and "an old conclusion" not in text
+    text = look(store, branch, 30, reflection_context_max_tokens=10).text
+    assert "what was concluded" not in text and "an old conclusion" in text
+
+
+def test_a_child_composes_from_its_own_path_003_156(store: Store, branch: Branch) -> None:
+    child = deliver(store, [say("elsewhere", id="child", parent="e24")])
+    batch(store, branch, 20, 40, observed("only the parent's", sources=("e30",)))
+    text = look(store, child, 26).text
+    assert FIRST.content in text and "only the parent's" not in text
+    assert lines_under(text, EXTRACT_HEADING)[-1] == "- user (child): elsewhere"
