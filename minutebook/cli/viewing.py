@@ -95,12 +95,12 @@ def compact(place: Place, boundary: int | None, keep: int | None, as_json: bool)
     """
     if boundary is not None and keep is not None:
         raise BadInput("--boundary and --keep say the same thing in two ways; give one of them")
-    path = Path(place.store, place.branch)
+    settings, path = place.settings, Path(place.store, place.branch)
     length = path.length()
     if boundary is not None and boundary > length:
         raise BadInput(f"--boundary {boundary:,}: the branch has {counted(length, 'entry', 'entries')}")
     cut = boundary_keeping(path, keep or 0) if boundary is None else boundary
-    composed = look_at_memory(place.store, place.branch, cut, place.settings) if place.branch.key else None
+    composed = look_at_memory(place.store, place.branch, cut, settings) if place.branch.key else None
     if as_json:
         write_json(
             {

@@ -6,6 +6,7 @@ import click
 
 from minutebook.cli.options import placed
 from minutebook.cli.place import Place
+from minutebook.settings_loading import load
 
 ROLES = ("observer", "reflector", "digester", "dropper")
 
@@ -37,5 +38,6 @@ def worker(
     from minutebook.workers.foreground import run_worker
 
     logging.basicConfig(format="om worker: %(message)s", level=logging.WARNING)
+    load(None, place.flags)  # a wrong value is said now; one of a project's file only holds up that project
     settings_for = ProjectSettings(place.flags)
     ctx.exit(run_worker(place.url, roles or ROLES, concurrency, until_idle, idle_exit, settings_for=settings_for))
