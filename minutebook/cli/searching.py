@@ -37,7 +37,14 @@ def search_command(place: Place, words: tuple[str, ...], project_wide: bool, lim
     zones = {branch.key: branch.zone for branch in branches}
     for hit in hits:
         write(text_of(hit, zones.get(hit.branch, "UTC"), elsewhere=hit.branch != place.branch.key))
-    remark(f"{counted(len(hits), 'hit')} in {counted(len(branches), 'branch', 'branches')}")
+    remark(summary(len(hits), len(branches), place.branch.key, project_wide=project_wide))
+
+
+def summary(hits: int, branches: int, key: str, *, project_wide: bool) -> str:
+    """How much was found where; when nothing was, where else to look."""
+    where = f"{counted(branches, 'branch', 'branches')}{f', from {key}' if key else ''}"
+    elsewhere = "; --session or --project-wide look elsewhere" if key and not hits and not project_wide else ""
+    return f"{counted(hits, 'hit')} in {where}{elsewhere}"
 
 
 def _branches(place: Place, project_wide: bool) -> list[Branch]:

@@ -24,7 +24,7 @@ def settings(place: Place, as_json: bool) -> None:
 
     \b
     om settings
-    om settings --project ~/work/shop --json
+    om settings --project ~/shop --json
     """
     resolved = place.resolved
     if as_json:
@@ -107,7 +107,7 @@ def trust(folder: Path | None, revoke: bool) -> None:
 
     \b
     om trust
-    om trust ~/work/shop --revoke
+    om trust ~/shop --revoke
     """
     project = (folder or Path.cwd()).absolute()
     if revoke:
