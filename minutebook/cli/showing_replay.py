@@ -97,7 +97,7 @@ def _work_table(work: Mapping[str, RoleWork]) -> Table:
 
 def _table(first: str, *others: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column(first, no_wrap=True, style="cyan", overflow="ellipsis")
+    table.add_column(first, no_wrap=True, style="cyan", overflow="ellipsis", min_width=2)
     for name in others:
         table.add_column(name, no_wrap=True, justify="left" if name == "mind" else "right", overflow="ellipsis")
     return table
@@ -124,7 +124,7 @@ def _compactions(replayed: Replayed) -> Iterator[RenderableType]:
 
 
 def _compaction_table(compactions: Sequence[Compaction]) -> Table:
-    table = _table("#", "prompt", "entry", "context, before → after", "memory", "pool", "left out", "time")
+    table = _table("#", "prompt", "entry", "context before → after", "memory", "pool", "left out", "time")
     shown, more = _some(compactions)
     for number, one in shown:
         if more and number == shown[1][0]:
@@ -239,7 +239,8 @@ def excerpt_of(text: str, shown_lines: int) -> list[str]:
 
 def sections_of(text: str) -> Iterator[tuple[str, list[str]]]:
     """Heading and lines of each section."""
-    heading, records = "", []
+    heading = ""
+    records: list[str] = []
     for line in text.splitlines():
         if line.startswith("## "):
             if heading:

@@ -127,7 +127,8 @@ def remembered(composed: Composition | None, *, compacted: bool) -> Remembered |
 
 def _telling_record(projection: Projection, text: str) -> tuple[str, str]:
     """The latest of the most telling records that the text shows; a reflection where there is one."""
-    records = [held.record for held in projection.recent] or [held.record for held in projection.observations]
+    records: list[Observation | Reflection] = [held.record for held in projection.recent]
+    records = records or [held.record for held in projection.observations]
     lines = [(record.id, record.content, line_of(record)) for record in records if f"[{record.id}]" in text]
     best = max(enumerate(lines), key=lambda pair: (weight_of(pair[1][2]), pair[0]), default=(0, ("", "", "")))[1]
     return best[0], best[1]
