@@ -118,7 +118,7 @@ def test_the_whole_history_003_093(om: Om, store: Store) -> None:
     for record in (gone, rule, old):
         for key in (branch.key, fork.key):
             assert om("recall", record.id, "--branch", key, code=0)
-    assert "It is retired:" in om("recall", rule.id, code=0).stdout
+    assert "It is retired (taken back by a person):" in om("recall", rule.id, code=0).stdout
 
 
 def test_recall_takes_one_id_and_no_words_003_094(om: Om, store: Store) -> None:

@@ -1,0 +1,150 @@
+"""`om ingest`, and `om worker`."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from builders import memory_of
+from commands import Om, data_of
+
+from minutebook.cli import ingesting
+from minutebook.pipeline.branches import Path as BranchPath
+from minutebook.pipeline.branches import load_branch
+from minutebook.pipeline.sessions import load_session
+from minutebook.store.kernel import Store
+
+
+def rows(count: int, start: int = 0, text: str = "We decided to use port 8443.") -> str:
+    said = [
+        {"role": "user", "id": f"e{n}", "text": f"{text} {n}", "time": "2026-05-02T10:30:00Z"}
+        for n in range(start, count)
+    ]
+    return "".join(json.dumps(row) + "\n" for row in said)
+
+
+@pytest.fixture
+def file(project: Path) -> Path:
+    path = project / "talk.jsonl"
+    path.write_text(rows(3))
+    return path
+
+
+def test_a_file_is_taken_in_once(om: Om, store: Store, file: Path) -> None:
+    shown = om("ingest", "talk.jsonl", code=0)
+    assert shown.stdout == f"{file}: neutral neutral:talk\n  3 new entries, 3 prompts, ~24 tokens\n"
+    assert "om worker --until-idle" in shown.stderr
+    again = om("ingest", str(file), code=0)
+    assert "0 new entries" in again.stdout and again.stderr == ""
+    assert BranchPath(store, load_branch(store, "neutral:talk")).length() == 3
+
+
+def test_a_file_that_grew_is_read_on(om: Om, store: Store, file: Path) -> None:
+    om("ingest", str(file), code=0)
+    file.write_text(rows(5))
+    report = data_of(om("ingest", str(file), "--json", code=0))["files"][0]
+    assert (report["new"], report["duplicates"], report["entries"], report["replaced"]) == (2, 0, 2, False)
+
+
+def test_a_file_that_was_replaced_is_read_again(om: Om, store: Store, file: Path) -> None:
+    om("ingest", str(file), code=0)
+    file.write_text(rows(2, text="Something else") + rows(4, start=2))
+    result = om("ingest", str(file), code=0)
+    assert "the file was replaced" in result.stdout
+    assert "2 entries with another text than before, kept as versions" in result.stdout
+    assert load_session(store, "neutral:talk").versions == 2
+
+
+def test_an_unchanged_file_does_not_become_the_latest(om: Om, store: Store, file: Path, project: Path) -> None:
+    om("ingest", str(file), code=0)
+    (project / "other.jsonl").write_text(rows(1))
+    om("ingest", "other.jsonl", code=0)
+    om("ingest", str(file), code=0)
+    assert data_of(om("sessions", "--json"))[0]["key"] == "neutral:other"
+
+
+def test_reading_in_steps_gives_the_same(om: Om, store: Store, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where one row is longer than a step."""
+    monkeypatch.setattr(ingesting, "STEP_BYTES", 50)
+    file.write_text(rows(4) + json.dumps({"role": "assistant", "text": "x" * 500}) + "\nnot json\n" + rows(7, start=5))
+    report = data_of(om("ingest", str(file), "--json", code=0))["files"][0]
+    assert (report["new"], report["duplicates"], report["broken_lines"]) == (7, 0, [6])
+    assert (report["entries"], report["prompts"]) == (7, 6)
+
+
+def test_what_is_left_out_is_shown(om: Om, store: Store, file: Path) -> None:
+    file.write_text(
+        '{"type": "minutebook.session", "session": "s"}\n' + rows(1) + '{"type": "odd"}\n{"broken\n{}x\n' + rows(2, 1)
+    )
+    shown = om("ingest", str(file), code=0).stdout
+    assert "  left aside, known kinds: minutebook.session 1\n" in shown
+    assert "  not taken in, unknown kinds: " in shown and "odd 1" in shown
+    assert "  could not be decoded, line 4, 5\n" in shown
+
+
+def test_folders_are_searched(om: Om, store: Store, file: Path, project: Path) -> None:
+    (project / "deep" / "er").mkdir(parents=True)
+    (project / "deep" / "er" / "more.jsonl").write_text(rows(1))
+    (project / "notes.txt").write_text("no session")
+    files = data_of(om("ingest", ".", str(file), "--json", code=0))["files"]
+    assert [Path(each["path"]).name for each in files] == ["more.jsonl", "talk.jsonl"]
+
+
+def test_bad_files_are_a_line_each_and_the_others_go_on(om: Om, store: Store, file: Path, project: Path) -> None:
+    (project / "empty").mkdir()
+    (project / "nothing.jsonl").write_text("")
+    (project / "prose.jsonl").write_text("Dear diary\n")
+    result = om("ingest", "gone.jsonl", "empty", "nothing.jsonl", "prose.jsonl", str(file), code=2)
+    assert "3 new entries" in result.stdout
+    said = [line for line in result.stderr.splitlines() if line.startswith("om: ")]
+    assert [Path(line.split(": ")[1]).name for line in said] == ["empty", "gone.jsonl", "nothing.jsonl", "prose.jsonl"]
+    assert "no .jsonl file in this folder" in said[0] and "there is no such file" in said[1]
+    assert "no known session format (known:" in said[3]
+
+
+def test_secrets_are_not_stored(om: Om, store_path: Path, file: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    file.write_text(json.dumps({"role": "user", "text": f"token {secret}"}) + "\n")
+    om("ingest", str(file), code=0)
+    stored = b"".join(path.read_bytes() for path in store_path.parent.glob("store.sqlite*"))
+    assert b"github-token" in stored and secret.encode() not in stored
+
+
+def test_an_estimate_writes_nothing(om: Om, store_path: Path, file: Path) -> None:
+    file.write_text(rows(3, text="x" * 60_000))
+    shown = om("ingest", "--estimate", str(file), code=0).stdout
+    assert shown.splitlines() == [
+        f"{file}: neutral, 3 entries, ~45,003 tokens, 5 spans",
+        "1 session, 3 entries, ~45,003 tokens to read: 5 spans to observe",
+        "No model is configured: the extractive mind works, 0 calls, 0 USD. Nothing was written.",
+    ]
+    assert not store_path.exists()
+    smaller = data_of(om("ingest", "--estimate", "--json", str(file), "--set", "observe_after_tokens=45003"))
+    assert (smaller["estimate"]["spans"], smaller["estimate"]["cost_usd"]) == (1, 0.0)
+    model = data_of(om("ingest", "--estimate", "--json", str(file), "--set", "model=p/m"))["estimate"]
+    assert (model["calls"], model["cost_usd"], model["mind"]) == (5, None, "p/m")
+
+
+def test_an_estimate_counts_only_what_is_new(om: Om, store: Store, file: Path) -> None:
+    om("ingest", str(file), code=0)
+    file.write_text(rows(5))
+    assert data_of(om("ingest", "--estimate", "--json", str(file)))["estimate"]["entries"] == 2
+
+
+def test_wait_makes_the_memory(om: Om, store: Store, file: Path) -> None:
+    om("ingest", str(file), "--wait", "--set", "observe_after_tokens=10", code=0)
+    memory = memory_of(store, load_branch(store, "neutral:talk"))
+    assert memory.observed == 3 and memory.observations
+
+
+def test_a_worker_works_until_idle(om: Om, store: Store, store_path: Path, file: Path) -> None:
+    """The real console script, and only the roles that are named."""
+    om("ingest", str(file), code=0)
+    script = Path(sys.executable).with_name("om")
+    args = ["worker", "--until-idle", "--store", str(store_path), "--set", "observe_after_tokens=10"]
+    for role, observed in (("dropper", 0), ("observer", 3)):
+        done = subprocess.run([script, *args, "--role", role], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert memory_of(store, load_branch(store, "neutral:talk")).observed == observed
+    assert om("worker", "--role", "janitor", code=2).stdout == ""
