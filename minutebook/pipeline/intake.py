@@ -12,7 +12,6 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import sha256
 
 from minutebook.errors import StoreBusy
 from minutebook.pipeline import calibration
@@ -24,7 +23,7 @@ from minutebook.pipeline.forks import fork_branch, root_branch, subagent_branch
 from minutebook.pipeline.importing import Importer, is_foreign_fold
 from minutebook.pipeline.ledger import chain_of
 from minutebook.pipeline.outcomes import Refused
-from minutebook.pipeline.placing import Known, Places, Spine
+from minutebook.pipeline.placing import Event, Known, Places, Spine, named_ids, version_id, with_hash
 from minutebook.pipeline.readings import session_key_of
 from minutebook.pipeline.sessions import (
     COMPACTIONS_KNOWN,
@@ -48,7 +47,6 @@ WINDOW = 200
 INTAKE_TRIES = 50
 PARALLEL_ROLES = ("tool_result", "custom")
 PARALLEL_MAX = 64
-Event = SourceEntry | HostCompaction | ImportedMemory
 
 
 @dataclass(slots=True, kw_only=True)
@@ -78,7 +76,7 @@ def accept_turns(store: Store, reading: Reading, *, path: str = "", zone: str = 
         return Accepted(session="")
     intake = _Intake(store, reading.head, path=path, zone=zone)
     for start in range(0, len(reading.events), WINDOW):
-        window = _hashed(reading.events[start : start + WINDOW])
+        window = [with_hash(event) for event in reading.events[start : start + WINDOW]]
         intake.until_done(partial(intake.take, window))
     intake.importer.flush()
     intake.until_done(partial(intake.close, reading))
@@ -122,16 +120,6 @@ def redactor_of(store: Store) -> Redactor:
         document = made if isinstance(made, Document) else store.get("store", "redaction_key")
     assert document is not None
     return Redactor(bytes.fromhex(codec.from_json(document.body)["key"]))
-
-
-def _hashed(events: Sequence[Event]) -> list[Event]:
-    return [_with_hash(event) if isinstance(event, SourceEntry) else event for event in events]
-
-
-def _with_hash(entry: SourceEntry) -> SourceEntry:
-    """The hash of the raw text tells one version of an entry from another."""
-    raw = entry_text(entry).encode("utf-8", "surrogatepass")
-    return replace(entry, text_sha256=sha256(raw).hexdigest())
 
 
 class _Intake:
@@ -216,7 +204,7 @@ class _Intake:
 
     def _add_version(self, entry: SourceEntry) -> None:
         """The same id with another text is kept beside the first, at the tip, and counted."""
-        version = replace(entry, id=_version_id(entry), version_of=entry.id)
+        version = replace(entry, id=version_id(entry), version_of=entry.id)
         if version.id not in self.places.known and self.current is not None:
             self.session.versions += 1
             self._add(version, self.current)
@@ -292,25 +280,32 @@ class _Intake:
             if self.importer.has(load_branch(self.store, self.session.branch), event):
                 return
             self._part()
-        at = self.places.position(event.after, self.current)
-        if at is None:
-            at = self.current.length - 1 if event.after and self.current else -1
-        covers = self.places.position(event.covers_id, self.current)
-        key = self.current.branch.key if self.current else self.session.key
-        self.importer.add(key, event, at=at + 1, covers=None if covers is None else covers + 1)
+        spine, at = self._standing(event.after)
+        covers = self.places.position(event.covers_id, spine)
+        key = spine.branch.key if spine else self.session.key
+        at = at if event.after else 0
+        self.importer.add(key, event, at=at, covers=None if covers is None else covers + 1)
 
     def _take_compaction(self, event: HostCompaction) -> None:
         if event.id in self.session.compactions or (self.session.follows and self._copied(event)):
             return
         if self.session.follows:
             self._part()
-        if self.current is None:
-            return
-        after = self.places.known.get(event.after)
-        spine = self.places.home(after, self.current) if after else self.current
-        at = after.position + 1 if after else spine.length
-        kept = self.places.position(event.first_kept, spine)
-        self._compacted(event, spine, compaction_marks(at if kept is None else kept, at))
+        spine, at = self._standing(event.after)
+        if spine is not None:
+            kept = self.places.position(event.first_kept, spine)
+            self._compacted(event, spine, compaction_marks(at if kept is None else kept, at))
+
+    def _standing(self, after: str) -> tuple[Spine | None, int]:
+        """The branch on which a signal came, by the source entry before it, and how many entries came before.
+
+        Not simply the current one: the session may have moved on when the same file is delivered again.
+        """
+        known = self.places.known.get(after)
+        if known is None or self.current is None:
+            return self.current, self.current.length if self.current else 0
+        own = known.branch in self.session.branches
+        return self.places.spine_of(known.branch) if own else self.current, known.position + 1
 
     def _compacted(self, event: HostCompaction, spine: Spine, marks: dict[str, int]) -> None:
         self._flush()
@@ -342,10 +337,10 @@ class _Intake:
     def _look_up(self) -> None:
         """Find which of the window's entries, of those that it names, and of their versions there are already."""
         entries = [event for event in self.window if isinstance(event, SourceEntry)]
-        self.places.look_up(id_ for event in self.window for id_ in _named(event))
+        self.places.look_up(id_ for event in self.window for id_ in named_ids(event))
         known = self.places.known
         changed = (entry for entry in entries if entry.id in known and known[entry.id].sha != entry.text_sha256)
-        self.places.look_up(map(_version_id, changed))
+        self.places.look_up(map(version_id, changed))
 
     def _flush(self) -> None:
         if self.writing is None or not self.pending:
@@ -372,17 +367,3 @@ class _Intake:
         """With its first entry a root branch is written, and any branch can be found by that entry's id."""
         there = branch.parent or find_branch(self.store, branch.key) is not None
         return [*([] if there else [branch_put(branch)]), *origin_puts(self.store, branch, first)]
-
-
-def _named(event: Event) -> tuple[str, ...]:
-    match event:
-        case SourceEntry():
-            return event.id, event.parent or ""
-        case HostCompaction():
-            return event.after, event.first_kept
-        case ImportedMemory():
-            return event.after, event.covers_id
-
-
-def _version_id(entry: SourceEntry) -> str:
-    return f"{entry.id}~{entry.text_sha256[:8]}"

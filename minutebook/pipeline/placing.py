@@ -1,13 +1,18 @@
 """Which entries a session has already, and where they stand. Looked up for a whole window at once."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from minutebook.pipeline.branches import Path, find_branch, load_branch, source_stream
+from minutebook.pipeline.deliveries import HostCompaction, ImportedMemory
 from minutebook.pipeline.sessions import Session
-from minutebook.records import Branch
+from minutebook.pipeline.sourcetext import entry_text
+from minutebook.records import Branch, SourceEntry
 from minutebook.store import codec
 from minutebook.store.kernel import Store
+
+Event = SourceEntry | HostCompaction | ImportedMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +57,13 @@ class Places:
             self._spines[branch.key] = Spine(branch, path, path.length(), path.tokens())
         return self._spines[branch.key]
 
+    def spine_of(self, key: str) -> Spine:
+        """Like spine, for a branch that may not be written yet."""
+        return self._spines.get(key) or self.spine(load_branch(self.store, key))
+
     def home(self, known: Known, current: Spine) -> Spine:
         """The current branch where the entry is on its path, else the branch that holds it."""
-        return current if current.holds(known) else self.spine(load_branch(self.store, known.branch))
+        return current if current.holds(known) else self.spine_of(known.branch)
 
     def position(self, id_: str, spine: Spine | None) -> int | None:
         """Position of a source entry on a branch's path, None when it is not there (or was not looked up)."""
@@ -91,3 +100,27 @@ class Places:
                 stop = None if ours or segment.stop is None or before is None else max(before, segment.stop)
                 found[segment.branch.key] = (segment.branch, stop)
         return list(found.values())
+
+
+def with_hash(event: Event) -> Event:
+    """A source entry with the hash of its raw text, which tells one version of an entry from another."""
+    if not isinstance(event, SourceEntry):
+        return event
+    raw = entry_text(event).encode("utf-8", "surrogatepass")
+    return replace(event, text_sha256=sha256(raw).hexdigest())
+
+
+def version_id(entry: SourceEntry) -> str:
+    """The id under which another text of a known entry is kept."""
+    return f"{entry.id}~{entry.text_sha256[:8]}"
+
+
+def named_ids(event: Event) -> tuple[str, ...]:
+    """Ids of the source entries that an event is or names."""
+    match event:
+        case SourceEntry():
+            return event.id, event.parent or ""
+        case HostCompaction():
+            return event.after, event.first_kept
+        case ImportedMemory():
+            return event.after, event.covers_id

@@ -120,6 +120,8 @@ def note_reading(session: Session, reading: Reading, *, grew: bool) -> None:
 
     grew: it brought new entries; a session that was over and grows is not over any more, unless its file says so.
     """
+    if reading.cursor and codec.to_json(session.cursor) == codec.to_json(dict(reading.cursor)):
+        return  # this very reading is noted
     if reading.replaced:
         session.replaced += 1
         session.unknown, session.skipped, session.broken, session.broken_count = {}, {}, [], 0

@@ -112,7 +112,9 @@ def test_a_moved_entry_without_a_parent_forks_at_0(store: Store) -> None:
 
 
 def test_forks_of_forks(store: Store) -> None:
-    take(store, [*turns(4), say("1", id="f", parent="e1"), reply("2", id="g", parent="f"), say("3", id="h", parent="g")])
+    take(
+        store, [*turns(4), say("1", id="f", parent="e1"), reply("2", id="g", parent="f"), say("3", id="h", parent="g")]
+    )
     take(store, [say("again 2", id="i", parent="g")])
     take(store, [say("again 1", id="j", parent="e0")])
     assert path_ids(store, "neutral:s1@i") == ["e0", "e1", "f", "g", "i"]
@@ -124,7 +126,9 @@ def test_forks_of_forks(store: Store) -> None:
 
 def test_a_late_entry_goes_to_the_older_branch_and_changes_no_course(store: Store) -> None:
     take(store, [*turns(4), say("again", id="f", parent="e1")])
-    done = take(store, [result("late", id="l", parent="e3"), reply("on f", id="g"), reply("late 2", id="m", parent="l")])
+    done = take(
+        store, [result("late", id="l", parent="e3"), reply("on f", id="g"), reply("late 2", id="m", parent="l")]
+    )
     assert path_ids(store, "neutral:s1") == ["e0", "e1", "e2", "e3", "l", "m"]
     assert path_ids(store, "neutral:s1@f") == ["e0", "e1", "f", "g"]
     assert load_session(store, "neutral:s1").branch == "neutral:s1@f"
