@@ -1,6 +1,7 @@
 """The report of a replay, for people (at most sixty lines a file) and for programs."""
 
 import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -34,13 +35,16 @@ HOSTS = {"claude_code": "Claude Code", "codex": "Codex", "pi": "Pi", "neutral": 
 def show_replayed(replayed: Replayed, options: ReplayOptions, shown_lines: int) -> None:
     """Everything about one file but what to do next."""
     out = console()
-    _heading(out, replayed, options)
-    _block(out, "Work", _work_table(replayed.work))
-    _block(out, "Compactions", *_compactions(replayed))
-    _block(out, "Memory", *(_line(text) for text in memory_lines(replayed)))
-    if replayed.memory is not None and shown_lines:
-        _block(out, _excerpt_heading(replayed.memory), *_excerpt(replayed.memory.text, shown_lines))
-    out.print()
+    with out.capture() as captured:
+        _heading(out, replayed, options)
+        _block(out, "Work", _work_table(replayed.work))
+        _block(out, "Compactions", *_compactions(replayed))
+        _block(out, "Memory", *(Text(text) for text in memory_lines(replayed)))
+        if replayed.memory is not None and shown_lines:
+            _block(out, _excerpt_heading(replayed.memory), *_excerpt(replayed.memory.text, shown_lines))
+    for line in captured.get().splitlines():
+        sys.stdout.write(line.rstrip() + "\n")  # tables are padded to their width
+    sys.stdout.write("\n")
 
 
 def _block(out: Console, heading: str, *content: RenderableType) -> None:
