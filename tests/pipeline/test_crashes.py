@@ -1,6 +1,9 @@
 """A process that dies at any call to the store: delivering again gives the same ledger as if nothing had happened."""
 
+import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,41 +28,48 @@ SEEN = observed("seen")
 FACT = concluded("a fact", SEEN)
 
 
+Act = Callable[[Store], Any]
+Everywhere = Callable[[Act, Act], int]
+
+
 @pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[Callable[[], Store]]:
-    """A function that makes one more empty store."""
-    made: list[Store] = []
+def everywhere(tmp_path: Path) -> Everywhere:
+    """Prepare, act; then die at every call of the act, before and after it, and act again. How many calls there are."""
 
-    def make() -> Store:
-        store = SqliteStore(tmp_path / f"{len(made)}.db", create=True)
-        made.append(store)
-        return store
-
-    yield make
-    for store in made:
+    @contextmanager
+    def prepared() -> Iterator[Store]:
+        shutil.copy(tmp_path / "prepared.db", tmp_path / "store.db")
+        store = SqliteStore(tmp_path / "store.db")
+        yield store
         store.close()
 
+    def run(prepare: Act, act: Act) -> int:
+        template = SqliteStore(tmp_path / "prepared.db", create=True)
+        prepare(template)
+        template.close()
+        with prepared() as store:
+            act(store)
+            wanted = dump(store)
+        return min(_dies(prepared, act, wanted, after=after) for after in (False, True))
 
-def everywhere(make: Callable[[], Store], prepare: Callable[[Store], None], act: Callable[[Store], Any]) -> int:
-    """Die at every call of the act, before and after it; then act again. How many calls there are."""
-    undisturbed = make()
-    prepare(undisturbed)
-    act(undisturbed)
-    wanted = dump(undisturbed)
-    for after in (False, True):
-        at = 0
-        while True:
-            store = make()
-            prepare(store)
+    return run
+
+
+def _dies(prepared: Callable[[], Any], act: Act, wanted: Any, *, after: bool) -> int:
+    for at in count():
+        with prepared() as store:
             try:
                 act(Breaking(store, at, after=after))
-                break
             except Broken:
                 act(store)
+            else:
+                return at
             assert dump(store) == wanted, f"call {at}, {'after' if after else 'before'} it"
-            at += 1
-        assert at > 0
-    return at
+    raise AssertionError
+
+
+def nothing(store: Store) -> None:
+    """No preparation."""
 
 
 def imported(id_: str, content: str, after: str) -> ImportedMemory:
@@ -94,21 +104,17 @@ EVERYTHING = [
 ]
 
 
-def nothing(store: Store) -> None:
-    """No preparation."""
-
-
-def test_a_delivery_from_the_beginning(fresh: Callable[[], Store]) -> None:
-    calls = everywhere(fresh, nothing, lambda store: take(store, EVERYTHING))
+def test_a_delivery_from_the_beginning(everywhere: Everywhere) -> None:
+    calls = everywhere(nothing, lambda store: take(store, EVERYTHING))
     assert calls > 30
 
 
-def test_a_delivery_of_a_copy(fresh: Callable[[], Store]) -> None:
+def test_a_delivery_of_a_copy(everywhere: Everywhere) -> None:
     copy = [*turns(4), say("x", id="x", parent="e3"), say("y", id="y", parent="e1")]
-    everywhere(fresh, lambda store: take(store, turns(6)), lambda store: take(store, copy, "copy"))
+    everywhere(lambda store: take(store, turns(6)), lambda store: take(store, copy, "copy"))
 
 
-def test_deliveries_from_where_the_last_one_got(fresh: Callable[[], Store]) -> None:
+def test_deliveries_from_where_the_last_one_got(everywhere: Everywhere) -> None:
     """Piece by piece with a cursor, as a worker reads a file: after a death, from the stored cursor on."""
 
     def act(store: Store) -> None:
@@ -119,17 +125,17 @@ def test_deliveries_from_where_the_last_one_got(fresh: Callable[[], Store]) -> N
                 return
             take(store, EVERYTHING[done : done + 7], cursor={"offset": min(done + 7, len(EVERYTHING))})
 
-    everywhere(fresh, nothing, act)
+    everywhere(nothing, act)
 
 
-def test_counts_of_a_reading_are_counted_once(fresh: Callable[[], Store]) -> None:
+def test_counts_of_a_reading_are_counted_once(everywhere: Everywhere) -> None:
     def act(store: Store) -> None:
         take(store, turns(3), unknown={"x": 2}, skipped={"y": 1}, broken=[7], cursor={"offset": 9})
 
-    everywhere(fresh, nothing, act)
+    everywhere(nothing, act)
 
 
-def test_a_confirmed_compaction_in_a_delivery(fresh: Callable[[], Store]) -> None:
+def test_a_confirmed_compaction_in_a_delivery(everywhere: Everywhere) -> None:
     def prepare(store: Store) -> None:
         take(store, turns(4))
         propose(store, 3)
@@ -137,7 +143,7 @@ def test_a_confirmed_compaction_in_a_delivery(fresh: Callable[[], Store]) -> Non
     def act(store: Store) -> None:
         take(store, [HostCompaction(id="c", after="e3")])
 
-    everywhere(fresh, prepare, act)
+    everywhere(prepare, act)
 
 
 def propose(store: Store, boundary: int) -> None:
@@ -155,7 +161,7 @@ def propose(store: Store, boundary: int) -> None:
     store.put(proposal_put(branch, proposal, if_version=document.version if document else 0))
 
 
-def test_an_outcome(fresh: Callable[[], Store]) -> None:
+def test_an_outcome(everywhere: Everywhere) -> None:
     data = {"observations": [observation_data(SEEN)]}
     entry = memory_entry(Entry(kind=OBSERVATIONS, covers=3, since=0, data=data))
 
@@ -167,10 +173,10 @@ def test_an_outcome(fresh: Callable[[], Store]) -> None:
             Outcome(role="observer", branch=branch.key, read=0, advance={ledger.OBSERVER: 3}, entries=(entry,)),
         )
 
-    everywhere(fresh, lambda store: take(store, turns(4)), act)
+    everywhere(lambda store: take(store, turns(4)), act)
 
 
-def test_appended_memory(fresh: Callable[[], Store]) -> None:
+def test_appended_memory(everywhere: Everywhere) -> None:
     entries = [
         memory_entry(Entry(kind=OBSERVATIONS, covers=2, since=0, data={"observations": [observation_data(SEEN)]})),
         memory_entry(Entry(kind=REFLECTIONS, covers=2, since=2, data={"reflections": [reflection_data(FACT)]})),
@@ -179,18 +185,18 @@ def test_appended_memory(fresh: Callable[[], Store]) -> None:
     def act(store: Store) -> None:
         append_memory(store, load_branch(store, "neutral:s1"), entries)
 
-    everywhere(fresh, lambda store: take(store, turns(4)), act)
+    everywhere(lambda store: take(store, turns(4)), act)
 
 
-def test_a_fork(fresh: Callable[[], Store]) -> None:
+def test_a_fork(everywhere: Everywhere) -> None:
     def act(store: Store) -> None:
         owner, session = load_branch(store, "neutral:s1"), load_session(store, "neutral:s1")
         fork_branch(store, owner, fork=2, key="neutral:s1@x", session=session)
 
-    everywhere(fresh, lambda store: take(store, [*turns(4), imported("m1", "old", "e1")]), act)
+    everywhere(lambda store: take(store, [*turns(4), imported("m1", "old", "e1")]), act)
 
 
-def test_a_confirmation(fresh: Callable[[], Store]) -> None:
+def test_a_confirmation(everywhere: Everywhere) -> None:
     def prepare(store: Store) -> None:
         take(store, turns(4))
         propose(store, 3)
@@ -198,10 +204,10 @@ def test_a_confirmation(fresh: Callable[[], Store]) -> None:
     def act(store: Store) -> None:
         confirm_fold(store, load_branch(store, "neutral:s1"), time="T", advance={ledger.COMPACTED_FROM: 3})
 
-    everywhere(fresh, prepare, act)
+    everywhere(prepare, act)
 
 
-def test_what_a_person_takes_back(fresh: Callable[[], Store]) -> None:
+def test_what_a_person_takes_back(everywhere: Everywhere) -> None:
     """The observation and the reflection that rests on it alone go together, or not at all."""
 
     def prepare(store: Store) -> None:
@@ -215,4 +221,4 @@ def test_what_a_person_takes_back(fresh: Callable[[], Store]) -> None:
     def act(store: Store) -> None:
         retire(store, load_branch(store, "neutral:s1"), SEEN.id, time="T")
 
-    everywhere(fresh, prepare, act)
+    everywhere(prepare, act)
