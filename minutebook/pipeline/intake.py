@@ -258,6 +258,7 @@ class _Intake:
 
     def _fork(self, spine: Spine, fork: int, entry: SourceEntry) -> Spine:
         self._flush()
+        self.importer.flush()  # what came before the fork is inherited
         owner = spine.path.owner(max(fork - 1, 0))
         key = f"{self.session.key}@{entry.id}"
         return self._enter(fork_branch(self.store, owner, fork=fork, key=key, session=self.session))
