@@ -1,7 +1,7 @@
 """Words -> records and turns: BM25 (k1 1.2, b 0.75) over observations, reflections and raw source entries.
 
-Any text is a query: there is no syntax, and words that occur nowhere find nothing. One pass over the ledger; an entry
-that holds none of the words costs a look and nothing more.
+Any text is a query: there is no syntax, and words that occur nowhere find nothing. One pass over the ledger, and
+no text is taken apart: the work an entry is a few look-ups of the words.
 """
 
 import math
@@ -30,6 +30,8 @@ QUERY_CHARACTERS = 4_000
 WANTED_WORDS = 64
 SNIPPET_CHARACTERS = 200
 SHORT_HASH = 7
+COUNTED_MAX = 20
+"""More of the same word in one text changes its score no more."""
 
 _WORD = re.compile(r"[^\W_]+")
 _IDENTIFIER = re.compile(r"\w[\w.:/\\-]*\w")
@@ -74,14 +76,15 @@ def search(store: Store, branches: Sequence[Branch], query: str, *, limit: int =
     wanted = wanted_words(query)
     if not wanted:
         return []
-    verbatim = _folded(query[:QUERY_CHARACTERS].strip())
+    verbatim = _composed(query[:QUERY_CHARACTERS].strip()).lower()
     matches, texts, characters = [], 0, 0
     for hit, weight in _documents(store, branches):
-        folded = _folded(hit.text)
-        texts, characters = texts + 1, characters + len(folded)
-        if any(word in folded for word in wanted) and (counts := _counts(hit.text, folded, wanted)):
-            weight *= VERBATIM_WEIGHT if verbatim in folded else 1
-            matches.append(_Match(hit, counts, len(folded), weight))
+        text = _composed(hit.text)
+        lowered = text.lower()
+        texts, characters = texts + 1, characters + len(text)
+        if counts := _counts(text, lowered, wanted):
+            weight *= VERBATIM_WEIGHT if verbatim in lowered else 1
+            matches.append(_Match(hit, counts, len(text), weight))
     return _ranked(matches, wanted, texts, characters / max(1, texts), max(0, limit))
 
 
@@ -94,11 +97,11 @@ def wanted_words(query: str) -> list[str]:
 
 
 def terms(text: str) -> Iterator[str]:
-    """The words of a text, folded: identifiers whole and in parts, unspaced scripts as pairs of characters."""
+    """The words of a text, in lower case: identifiers whole and in parts, unspaced scripts as pairs of characters."""
     text = _composed(text)
     for match in _IDENTIFIER.finditer(text):
         if not _WORD.fullmatch(match.group()):
-            yield match.group().casefold()
+            yield match.group().lower()
     for match in _WORD.finditer(text):
         yield from _pieces(match.group())
 
@@ -107,7 +110,7 @@ def _pieces(word: str) -> Iterator[str]:
     start = 0
     for match in _UNSPACED.finditer(word):
         yield from _spaced(word[start : match.start()])
-        run = match.group().casefold()
+        run = match.group().lower()
         yield from (run[at : at + 2] for at in range(max(1, len(run) - 1)))
         start = match.end()
     yield from _spaced(word[start:])
@@ -116,28 +119,43 @@ def _pieces(word: str) -> Iterator[str]:
 def _spaced(word: str) -> Iterator[str]:
     if not word:
         return
-    yield word.casefold()
+    yield word.lower()
     parts = _CAMEL.split(word)
     if len(parts) > 1:
-        yield from (part.casefold() for part in parts)
+        yield from (part.lower() for part in parts)
 
 
-def _counts(text: str, folded: str, wanted: Sequence[str]) -> dict[str, int]:
-    """How often each wanted word stands in a text; paths, hashes and the like count inside longer ones too."""
-    found = Counter(terms(text))
-    counts = {word: found[word] or (folded.count(word) if _anywhere(word) else 0) for word in wanted}
+def _counts(text: str, lowered: str, wanted: Sequence[str]) -> dict[str, int]:
+    """How often each wanted word stands in a text, up to COUNTED_MAX; the words that do not are left out."""
+    text = text if len(text) == len(lowered) else lowered
+    counts = {word: _count(word, text, lowered) for word in wanted if word in lowered}
     return {word: count for word, count in counts.items() if count}
 
 
+def _count(word: str, text: str, lowered: str) -> int:
+    anywhere, found = _anywhere(word), 0
+    at = lowered.find(word)
+    while at >= 0 and found < COUNTED_MAX:
+        found += anywhere or (_is_bound(text, at) and _is_bound(text, at + len(word)))
+        at = lowered.find(word, at + 1)
+    return found
+
+
+def _is_bound(text: str, at: int) -> bool:
+    """Whether a word may begin or end here: as `terms` would part the text."""
+    if at in (0, len(text)):
+        return True
+    before, after = text[at - 1], text[at]
+    if not (before.isalnum() and after.isalnum()):
+        return True
+    if after.isupper() and (not before.isupper() or text[at + 1 : at + 2].islower()):
+        return True
+    return not (before + after).isascii() and bool(_UNSPACED.match(before) or _UNSPACED.match(after))
+
+
 def _anywhere(word: str) -> bool:
-    """A commit hash, a path, a dotted name, or a single character of an unspaced script."""
-    if len(word) == 1:
-        return bool(_UNSPACED.match(word))
+    """A commit hash, a path, a dotted name: it counts inside a longer one too."""
     return len(word) >= SHORT_HASH - 1 and not word.isalpha()
-
-
-def _folded(text: str) -> str:
-    return _composed(text).casefold()
 
 
 def _composed(text: str) -> str:
@@ -204,8 +222,8 @@ def _score(match: _Match, rarity: Mapping[str, float], average: float) -> float:
 
 def snippet(text: str, wanted: Sequence[str]) -> str:
     """A window of the text around the first of the wanted words that it holds, on one harmless line."""
-    folded = _folded(text)
-    at = next((place for place in (folded.find(word) for word in wanted) if place >= 0), 0)
+    lowered = _composed(text).lower()
+    at = next((place for place in (lowered.find(word) for word in wanted) if place >= 0), 0)
     start = max(0, at - SNIPPET_CHARACTERS // 4)
     piece = harmless(" ".join(text[start : start + SNIPPET_CHARACTERS].split()))
     return ("…" if start else "") + piece + ("…" if start + SNIPPET_CHARACTERS < len(text) else "")
