@@ -96,13 +96,13 @@ def _until_left(engine: Engine, stopped: threading.Event, idle_exit_seconds: flo
             continue
         look_at = engine.worked_at + idle_exit_seconds
         if time.monotonic() >= look_at:
-            if _left(engine):
+            if leaves(engine):
                 return 0
             look_at = time.monotonic() + idle_exit_seconds
     return 0
 
 
-def _left(engine: Engine) -> bool:
+def leaves(engine: Engine) -> bool:
     """Leave when idle: first no hook finds us any more, then one last look at what it may have left for us."""
     if engine.look() != "idle" or engine.expects_work():
         return False

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import memory_of
-from jobs import WAIT, contents, engine, messages, observing_mind, session_of_entries, store_path, until
+from builders import ScriptedMind, memory_of
+from jobs import WAIT, Gate, contents, engine, messages, observing_mind, session_of_entries, store_path, until
 
 from minutebook.hosts.bell import wake, wake_path
 from minutebook.store.kernel import Job, Store
-from minutebook.workers import waking
+from minutebook.workers import foreground, waking
 from minutebook.workers.queues import JsonSerializer, Lane, open_queue
 
 # -- the bell ------------------------------------------------------------------------------------------------------
@@ -50,6 +50,42 @@ def test_without_a_bell_the_store_is_looked_at(store: Store, monkeypatch: pytest
         assert working.run_until_idle(WAIT)
         branch = session_of_entries(store, 3)
         until(lambda: contents(memory_of(store, branch)))
+
+
+def test_a_bell_that_was_heard_is_over(tmp_path: Path) -> None:
+    waker = waking.Waker(wake_path(str(tmp_path / "store")))
+    waker.listen()
+    assert not waker.wait(0)
+    assert wake(str(tmp_path / "store"))
+    assert [waker.wait(WAIT), waker.wait(0)] == [True, False]
+    waker.wake()
+    assert [waker.wait(WAIT), waker.wait(0)] == [True, False]
+    waker.close()
+
+
+def test_a_worker_that_leaves_is_not_found_any_more(store: Store) -> None:
+    path = str(store_path(store))
+    with engine(store, observing_mind()) as working:
+        assert working.run_until_idle(WAIT)
+        assert wake(path)
+        assert foreground.leaves(working)
+        assert not wake(path)
+
+
+def test_a_worker_stays_for_what_it_is_left_at_the_last_moment(store: Store) -> None:
+    deaf: list[bool] = []
+
+    def intake() -> None:
+        deaf.append(not wake(str(store_path(store))))
+        if deaf[-1]:  # the last look: no hook finds a worker by now
+            session_of_entries(store, 3)
+
+    with engine(store, ScriptedMind(gate := Gate()), intake=intake) as working:
+        assert working.run_until_idle(WAIT)
+        assert not foreground.leaves(working)
+        gate.open.set()
+        assert working.run_until_idle(WAIT)
+        assert wake(str(store_path(store)))
 
 
 def test_a_bell_never_blocks_and_writes_into_no_other_file(store: Store) -> None:
@@ -126,13 +162,26 @@ def test_a_job_is_not_sent_again_while_it_waits_or_runs(tmp_path: Path) -> None:
         entered.set()
         assert leave.wait(WAIT)
 
-    lane = Lane("observer", tmp_path / "q", threads=2, run=run, done=lambda: None)
-    jobs = [Job("observer", "l", f"b{number}") for number in range(3)]
-    assert [lane.send(jobs[:1]), lane.send(jobs[:1]), lane.send(jobs), lane.send(jobs)] == [1, 0, 1, 0]
+    lane = Lane("observer", tmp_path / "q", threads=3, run=run, done=lambda: None)
+    jobs = [Job("observer", "l", f"b{number}") for number in range(5)]
+    assert [lane.send(jobs[:1]), lane.send(jobs[:1])] == [1, 0]
     lane.start()
     assert entered.wait(WAIT)
-    assert lane.send(jobs[:2]) == 0
+    assert lane.send(jobs[:1]) == 0
+    assert lane.send(jobs) == 2
     leave.set()
+    lane.stop()
+    assert lane.join(WAIT)
+
+
+def test_a_job_that_another_process_took_and_lost_is_sent_again(tmp_path: Path) -> None:
+    lane = Lane("observer", tmp_path / "q", threads=1, run=lambda job: None, done=lambda: None)
+    job = Job("observer", "l", "b")
+    assert [lane.send([job]), lane.send([job])] == [1, 0]
+    other = open_queue(tmp_path / "q", "observer")
+    assert other.storage.dequeue() is not None
+    assert lane.send([job]) == 1
+    other.storage.close()
     lane.stop()
     assert lane.join(WAIT)
 

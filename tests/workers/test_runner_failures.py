@@ -225,3 +225,12 @@ def test_failures_are_kept_per_branch_003_159(store: Store) -> None:
     assert [len(ids) for ids in sent_ids(mind)] == [8]
     assert role_errors(store, other) == []
     assert workbook.read_span(store, observer_of(one), 0) is not None
+
+
+def test_a_halving_holds_only_at_the_coverage_where_it_failed(store: Store) -> None:
+    branch = session_of_entries(store, 8)
+    run(store, observer_of(branch), ScriptedMind([SpanFailed("too long")]))
+    remember(store, branch, observations=[observed("another worker did it")], covers=2)
+    mind = observing_mind()
+    assert run(store, observer_of(branch), mind).ended == "recorded"
+    assert [len(ids) for ids in sent_ids(mind)] == [6]
