@@ -148,9 +148,8 @@ def _placed(
 ) -> list[MemoryEntry]:
     """The new ones among the entries, each once, as they will stand in the branch's own stream of that length."""
     there = {entry.id for entry in before if entry.branch == branch.key}
-    new = {entry.id: entry for entry in reversed(entries) if entry.id not in there}
-    kept = [entry for entry in entries if new.get(entry.id) is entry]
-    return [replace(entry, branch=branch.key, index=length + at) for at, entry in enumerate(kept)]
+    new = {entry.id: entry for entry in entries if entry.id not in there}
+    return [replace(entry, branch=branch.key, index=length + at) for at, entry in enumerate(new.values())]
 
 
 def _moved(advance: Mapping[str, int], found: Mapping[str, int]) -> dict[str, int]:

@@ -171,9 +171,7 @@ def test_pieces_give_the_same_as_the_whole(store: Store, file: PiFile, tmp_path:
     whole.close()
 
 
-@pytest.mark.parametrize(
-    ("marker", "covers"), [("b", 2), ("nowhere", 4), ("", 4), ("m0", 3), ("c", 3)], ids=lambda value: str(value)
-)
+@pytest.mark.parametrize(("marker", "covers"), [("b", 2), ("nowhere", 4), ("", 4), ("m0", 3), ("c", 3)], ids=str)
 def test_what_a_marker_means_003_154(store: Store, file: PiFile, marker: str, covers: int) -> None:
     """A source; an unknown entry or none: the last source before; a memory entry: the last source before that one."""
     conversation(file, "a", "b", "c")
