@@ -1,4 +1,4 @@
-"""The ledger after any deliveries: every entry once, in order, in its place; no secret; the same again changes nothing."""
+"""The ledger after any deliveries: each entry once, in order, in its place, whatever comes twice; and no secret."""
 
 import string
 from collections.abc import Iterator
