@@ -1,6 +1,6 @@
 """Which older statements a correction replaces.
 
-Four kinds of evidence, strongest first, and only the first that finds something counts:
+Kinds of evidence, strongest first, and only the first that finds something counts:
 the old value is named ("not 8080", "instead of yarn"); the same subject gets another value of the same type ("the
 deadline moved to Monday"); what was said is denied or allowed ("you no longer have to…"); or the words point back
 ("scratch that").
@@ -13,11 +13,15 @@ from dataclasses import dataclass
 
 from minutebook.records import Observation
 from minutebook.workers.extractive.oldstates import old_values
+from minutebook.workers.extractive.roles import People, hands_over, people_of
+from minutebook.workers.extractive.slots import Slot, refill, slots_of
 from minutebook.workers.extractive.statements import Kind, classify
 from minutebook.workers.extractive.subjects import Subject, Value, comparable, content_words, same_subject, subject_of
 from minutebook.workers.extractive.wordings import CORRECTION
 
 SUPERSEDED_MAX = 6
+UNNAMED_MAX = 2
+"""A bare "not X" that shares no subject with what holds X means at most so many statements."""
 ANAPHORA_REACH = 3
 """How many of the user's last statements "scratch that" can mean."""
 
@@ -59,6 +63,18 @@ _PERSON_CUE = re.compile(
     r"\bmanager\b|\bon call\b",
     re.IGNORECASE,
 )
+_SETS = re.compile(
+    r"\b(?:is|are|be|called|named|set|make|keep|kept|use|limit|cap|max|at most|at least|goes? (?:to|out|into)|"
+    r"lives?|runs?|listens?|publish|store[ds]?|puts?|want|prefer|must|should|costs?|every|after|for|below|under|up to|"
+    r"minimum|maximum|ist|sind|soll|nehmen|es|est|debe|usamos|utilise)\b|[:=]|\d \w+ \w+$",
+    re.IGNORECASE,
+)
+_ACTS = re.compile(
+    r"^\W*(?:(?:please|pls|now|then|next|ok|can you|could you)[, ]+)*(?:fix|add|review|read|look|run|check|open|close|"
+    r"work|do|show|test|write|create|implement|build|merge|rebase|commit|push|revert|explain|investigate|delete|remove|"
+    r"try|start|stop|continue|debug|update|refactor)\b",
+    re.IGNORECASE,
+)
 _STATES = frozenset[str](
     (
         "decision",
@@ -89,6 +105,8 @@ class Claim:
     subject: Subject
     asserted: frozenset[str]
     order: int
+    people: People
+    slots: tuple[Slot, ...]
 
 
 def claim_of(observation: Observation, order: int) -> Claim | None:
@@ -104,7 +122,7 @@ def claim(record_id: str, content: str, order: int) -> Claim | None:
     text = found[2] if found else content
     subject = subject_of(text)
     old = frozenset[str]().union(*(content_words(span) for _, span in old_values(text)))
-    return Claim(record_id, text, _kind(found[1] if found else "", text), subject, subject.words - old, order)
+    return Claim(record_id, text, _kind(found[1] if found else "", text), subject, subject.words - old, order, people_of(text), slots_of(text))
 
 
 def replaced(correction: str, claims: Sequence[Claim], *, marked: bool = True) -> tuple[Claim, ...]:
@@ -115,13 +133,60 @@ def replaced(correction: str, claims: Sequence[Claim], *, marked: bool = True) -
     """
     subject = subject_of(correction)
     standing = [claim for claim in claims if claim.kind in _STATES and claim.text != correction]
+    near = [claim for claim in standing if not claim.subject.words.isdisjoint(subject.words)]
     if not marked:
-        stated = [claim for claim in standing if claim.kind not in ("assistant", "request")]
-        return tuple(claim for claim in stated if _restates(correction, subject, claim))[-SUPERSEDED_MAX:]
+        return tuple(_unmarked(correction, subject, near))[-SUPERSEDED_MAX:]
     for evidence in _EVIDENCE:
-        if found := evidence(correction, subject, standing):
+        if found := evidence(correction, subject, near):
             return tuple(found[-SUPERSEDED_MAX:])
-    return ()
+    return tuple(_by_pointing_back(correction, subject, standing))
+
+
+def _unmarked(correction: str, subject: Subject, near: Sequence[Claim]) -> list[Claim]:
+    """What a plain statement replaces: the same slot with another value, the same duty of another person."""
+    stated = [claim for claim in near if claim.kind != "assistant"]
+    restated = [claim for claim in stated if claim.kind != "request" and _restates(correction, subject, claim)]
+    return restated or _by_person(correction, subject, stated, marked=False) or _by_setting(correction, stated)
+
+
+def _by_person(correction: str, subject: Subject, claims: Sequence[Claim], marked: bool = True) -> list[Claim]:
+    """The same duty goes to another person."""
+    people = people_of(correction)
+    if not people.duties:
+        return []
+    return [claim for claim in claims if claim.people.duties and hands_over(people, claim.people, marked=marked)]
+
+
+def _by_slot(correction: str, subject: Subject, claims: Sequence[Claim]) -> list[Claim]:
+    """The same words get another value of the same type."""
+    slots = slots_of(correction)
+    if not slots:
+        return []
+    stale = frozenset[str]().union(*(content_words(span) for _, span in old_values(correction)))
+    return [
+        claim
+        for claim in claims
+        if claim.slots
+        and claim.kind != "assistant"
+        and refill(slots, claim.slots, stale, marked=True)
+        and not _contrasts(subject, claim, stale)
+    ]
+
+
+def _by_setting(correction: str, claims: Sequence[Claim]) -> list[Claim]:
+    """The same slot, of a text that sets a value and not one that merely speaks of a number ("fix page 2")."""
+    slots = slots_of(correction)
+    if not slots or not _SETS.search(correction) or _ACTS.match(correction):
+        return []
+    stale = frozenset[str]().union(*(content_words(span) for _, span in old_values(correction)))
+    return [
+        claim
+        for claim in claims
+        if claim.slots
+        and refill(slots, claim.slots, stale, marked=False)
+        and _SETS.search(claim.text)
+        and not _ACTS.match(claim.text)
+    ]
 
 
 def _kind(speaker: str, text: str) -> Kind | str:
@@ -165,9 +230,9 @@ def _about_it(
     if value_like or _PERSON_CUE.search(correction):
         missed = form == "move" and len(holding) == 1
         return holding[-1:] if not topic or missed else []
-    if total >= 6 and len(holding) > total / 2:
+    if total >= 6 and len(holding) > total / 2 or form == "not" and len(holding) > UNNAMED_MAX:
         return []
-    kinds = _STATES if form in ("move", "rename", "arrow", "gone") else _RULES
+    kinds = _STATES - {"identity", "finished"} if form in ("move", "rename", "arrow", "gone") else _RULES
     return [claim for claim in holding if claim.kind in kinds]
 
 
@@ -287,9 +352,10 @@ def _by_pointing_back(correction: str, subject: Subject, claims: Sequence[Claim]
 
 _EVIDENCE: tuple[Callable[[str, Subject, Sequence[Claim]], list[Claim]], ...] = (
     _by_old_value,
+    _by_person,
     _by_new_value,
+    _by_slot,
     _by_denial,
     _by_all_its_words,
     _by_topic,
-    _by_pointing_back,
 )

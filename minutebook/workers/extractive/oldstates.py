@@ -21,6 +21,7 @@ _OLD_FORMS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                 r"not using|doesn'?t use|drop(?:ped|ping)?|ditch(?:ed|ing)?|scrap(?:ped|ping)?|abandon(?:ed|ing)?|"
                 r"forget(?: about)?|used to (?:be|use)|en (?:vez|lugar) de|"
                 r"i (?:know i )?said|(?:won'?t|can'?t|cannot) make|missed|"
+                r"ya no (?:usamos|usar|usa)|n'utilise(?:ns|z)? plus|n'utilise(?:ns|z)? pas|nicht mehr|"
                 r"au lieu de|plut[ôo]t que(?: de)?|statt|anstatt) "
             ),
         ),
@@ -31,7 +32,7 @@ _OLD_FORMS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                 r"(?<!if )(?<!or )(?<!why )(?<!that's )(?<!that is )(?<!this is )(?:\bnot|(?<=, )no(?= \S*\d)|"
                 r"\bisn'?t|\baren'?t|"
                 r"\bwasn'?t|\bnicht|\bne pas|\bpas) (?!only\b|"
-                r"sure\b|just\b|yet\b|really\b)"
+                r"sure\b|just\b|yet\b|really\b|(?:in|on|at|for|with|to|from)? ?(?:this|that|these|those)\b)"
             ),
         ),
         (
@@ -42,6 +43,7 @@ _OLD_FORMS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("move", r"(?:不是|而不是|不再用|不用|ではなく) ?"),
     )
 )
+_RENAMES = re.compile(r"\bwas (?:the|an?|our|my) (?:old|previous|first|wrong|earlier)\b|\bdidn'?t work out\b", re.IGNORECASE)
 _REPLACED = re.compile(
     r"\b(?:replac|swap)\w* (?:the |our |a )?(?P<old>[^,.;]{1,48}?) (?:with|by|"
     r"for)\b",
@@ -53,6 +55,15 @@ _GONE = re.compile(
     r"canceled|deprecated|removed|no longer)\b",
     re.IGNORECASE,
 )
+_JUDGED = re.compile(
+    r"(?P<old>[\w./@:#-]+(?: (?!was\b|were\b|is\b|are\b|it\b)[\w./@:#-]+){0,2}) (?:(?:was|were|is|are|seems?|feels?) )?"
+    r"(?:(?:way|far|much|a bit|still|just|simply|clearly|really) )*"
+    r"(?:(?:too|to) (?:much|many|few|little|long|short|big|small|large|high|low|slow|fast|tight|strict|often|late|early|"
+    r"bright|dark|optimistic|generous)\b|not enough\b|(?:a|my|our) (?:mistake|error|typo)\b|"
+    r"(?:wrong|a mistake|silly|outdated|obsolete)\b|(?:was|were) (?:the|an?|our|my) (?:old|previous|first|wrong|earlier)\b|"
+    r"kills?\b|didn'?t work out\b|did not work out\b|no longer\b)",
+    re.IGNORECASE,
+)
 _CONTRAST = re.compile(r"[,;—–]|\s-\s|\bbut\b|\buse\b|\bit'?s\b|\bany ?more\b|\bsondern\b|\bsino\b", re.IGNORECASE)
 
 
@@ -62,6 +73,7 @@ def old_values(text: str) -> list[tuple[str, str]]:
     found = [(form, match["old"].strip()) for form, pattern in _OLD_FORMS for match in pattern.finditer(text)]
     found += [("move", match["old"]) for match in _REPLACED.finditer(text)]
     found += [("arrow", match["old"]) for match in _ARROW.finditer(text)]
+    found += [("judged", match["old"]) for match in _JUDGED.finditer(text)]
     found += [("gone", match["old"].strip()) for match in _GONE.finditer(text)]
     return [(form, span) for form, span in found if _is_old_state(form, span, text)]
 
@@ -70,6 +82,8 @@ def _is_old_state(form: str, span: str, text: str) -> bool:
     """Whether the span can be a state: "was X" needs a value, "not X" a value or what stands in its place."""
     if not content_words(span):
         return False
+    if form == "judged":
+        return bool(subject_of(span).values) or bool(_RENAMES.search(text))
     if form == "was":
         return bool(subject_of(span).values)
     return form != "not" or bool(subject_of(span).values) or bool(_CONTRAST.search(text))

@@ -139,11 +139,13 @@ def _own_lines(lines: list[str], pasted: list[str], pasted_too: bool) -> Iterato
         index += 1
         if mark := _FENCE.match(line):
             fence = "" if fence == mark[1] else (fence or mark[1])
+            introduced = False
             yield ""
         elif fence:
             pasted.append(line)
         elif (end := _tag_end(lines, index - 1)) >= index or line.lstrip().startswith((">", "|")):
             index = max(end, index)
+            introduced = False
             yield ""
         elif pasted_too and ((introduced and line.strip()) or _looks_pasted(line)):
             end = _paste_end(lines, index - 1, introduced)

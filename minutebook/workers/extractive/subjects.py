@@ -28,7 +28,12 @@ _GENERIC = frozenset(
         today doing prefer x under below above within between most least listen listens sorry minute
         minutes hour hours second seconds sec ms day days month months year years percent bad enough
         good el la los las un una uno es son está en de del que y le les est sont il der die das ein
-        eine ist sind nein non realidad eigentlich doch statt nicht pas""",
+        eine ist sind nein non realidad eigentlich doch statt nicht pas wir nehmen jetzt auf den dem
+        für von zu mit wird wurde werden wurden soll sollen erst nach nee doch sich im am läuft ab
+        ablaufen verschoben verwenden nutzen ahora con para por se pasa usamos usar usa finalement
+        on utilise passe pour au du des une maintenant désormais pls plz thx hmm ok win pasa al
+        meanwhile slips slipped slip renamed got everything everyone anything everybody anymor shoud
+        give given due ends starts ending starting few many much long short high low""",
     )
 )
 _SYNONYM_GROUPS = (
@@ -51,6 +56,13 @@ _SYNONYM_GROUPS = (
     "javascript js",
     "typescript ts",
     "kubernetes k8s",
+    "color colour colours colors",
+    "indentation indent",
+    "support supported supports",
+    "contact contacts",
+    "password passwords",
+    "minimum min",
+    "poll polling polls",
 )
 _CANONICAL = {word: group.partition(" ")[0] for group in _SYNONYM_GROUPS for word in re.findall(r"\w+", group)}
 _NUMBER_WORDS = {
@@ -60,7 +72,10 @@ _NUMBER_WORDS = {
     )
 }
 _UNITS = (
-    ("duration", r"(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|days?|weeks?|months?|years?)"),
+    ("duration",
+        r"(?:ms|milliseconds?|s|secs?|sekunden?|segundos?|secondes?|seconds?|m|mins?|minutes?|minuten|minutos?|h|hrs?|"
+        r"hours?|stunden?|horas?|heures?|days?|tagen?|d[ií]as?|jours?|weeks?|wochen?|semanas?|semaines?|months?|monaten?|"
+        r"meses|mois|years?|jahren?|años?|ans)"),
     ("size", r"(?:b|kb|mb|gb|tb|kib|mib|gib|bytes?|tokens?)"),
     ("percent", r"(?:%|percent|pct)"),
 )
@@ -70,17 +85,23 @@ _DAY = (
     r"november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?(?: \d{1,2}(?:st|nd|rd|th)?)?|tomorrow|"
     r"today|tonight|"
     r"next (?:week|month|quarter|sprint)|end of (?:the )?(?:week|month|quarter|year)|q[1-4]|\d{4}-\d\d-\d\d|"
-    r"\d{1,2}(?:st|nd|rd|th)"
+    r"\d{1,2}(?:st|nd|rd|th)|"
+    r"(?:\d{1,2}\.? (?:de )?)?(?:januar|februar|märz|mai|juni|juli|oktober|dezember|enero|febrero|marzo|abril|mayo|junio|"
+    r"julio|agosto|septiembre|octubre|noviembre|diciembre|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|"
+    r"novembre|décembre)|(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?|lunes|martes|miércoles|jueves|viernes|"
+    r"sábado|domingo|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
 )
 _VALUES = re.compile(
     r"(?P<date>\b(?:" + _DAY + r")\b)|(?P<url>\bhttps?://\S+)|(?P<email>[\w.+-]+@[\w.-]+)|"
+    r"(?P<color>#[0-9a-f]{3,8}\b)|"
     r"(?P<hash>\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b)|(?P<path>~?[\w.@-]*/[\w./@-]+|"
     r"[\w.@-]{2,}/(?=[\s.,]|$))|"
     r"(?P<time>\b\d{1,2}:\d\d\b|\b\d{1,2} ?(?:am|pm)\b)|"
     + "|".join(rf"(?P<{name}>\b\d[\d.,_]* ?-?{unit}(?!\w))" for name, unit in _UNITS)
     + r"|(?P<choice>\b(?:(?<=the )(?:left|right|top|bottom)|true|false|enabled|disabled|dark|light|public|private|"
     r"ascending|descending|english|german|french|spanish)\b)"
-    + r"|(?P<name>\b[a-z]\w*(?:[-_.]\w+)*[-_]?\d[\w.-]*)"
+    + r"|(?P<name>\b[a-z]\w*(?:[-_.]\w+)*[-_]?\d[\w.-]*|\b(?!e\.g|i\.e)[a-z]\w+(?:[_.][a-z]\w+)+|"
+    r"\b[a-z]\w+(?:-(?!to-|of-|in-|the-|and-|by-|a-)\w+){2,})"
     + r"|(?P<version>\bv?\d+\.\d+(?:\.\d+)*\b)|(?P<number>\b\d[\d,_]*\b)",
     re.IGNORECASE,
 )
