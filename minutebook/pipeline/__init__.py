@@ -11,6 +11,7 @@ outcomes      commit_outcome: where what was learned is recorded, with its cover
 projection    memory + boundary -> what is visible (pure)
 sourcetext    a source entry -> its text (pure)
 excerpts      model-free extracts, cut at tool-call boundaries (pure)
+quoting       stored content inside our block: harmless (pure)
 rendering     what is visible -> text (pure)
 compaction    compose_memory: what an agent gets back
 corrections   what a person adds or takes back

@@ -8,7 +8,6 @@ from builders import deliver, reply, say
 
 from minutebook.pipeline.compaction import Composition, look_at_memory
 from minutebook.pipeline.deliveries import HostCompaction
-from minutebook.pipeline.excerpts import head_and_tail
 from minutebook.pipeline.outcomes import Entry, append_memory, memory_entry
 from minutebook.pipeline.shapes import observation_data, reflection_data
 from minutebook.records import (
@@ -113,11 +112,6 @@ def lines_under(text: str, heading: str) -> list[str]:
         return []
     rest = lines[lines.index(heading) + 1 :]
     return rest[: next((at for at, line in enumerate(rest) if not line or line.startswith("</")), len(rest))]
-
-
-def shortened(text: str, characters: int = 60) -> str:
-    """For the message of a failed assertion."""
-    return head_and_tail(text, characters)
 
 
 def _ids(records: Sequence[Any]) -> list[str]:
