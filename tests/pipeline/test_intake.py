@@ -270,6 +270,28 @@ def test_a_session_written_by_another_meanwhile_is_taken_up_from_there(store: St
     assert load_session(store, "neutral:s1").prompts == 3
 
 
+def test_a_note_that_lands_meanwhile_moves_the_positions(store: Store) -> None:
+    """It stands before what is being taken in; a fork of the same delivery counts it."""
+    take(store, turns(2))
+
+    class Noting(Counting):
+        def __getattr__(self, name: str):  # type: ignore[no-untyped-def]
+            if name == "append" and not self.calls["append"]:
+                note(
+                    self.store,
+                    load_branch(self.store, "neutral:s1"),
+                    "mind this",
+                    timestamp="2026-05-02 10:30",
+                    time="T",
+                )
+            return super().__getattr__(name)
+
+    take(Noting(store), [*turns(4, 2), say("back", id="x", parent="e3")])
+    branch = load_branch(store, "neutral:s1@x")
+    assert branch.fork == 5
+    assert [id_ for id_ in path_ids(store, branch.key) if not id_.startswith("note")] == ["e0", "e1", "e2", "e3", "x"]
+
+
 def test_one_reading_of_5000_entries_costs_few_calls_each(store: Store) -> None:
     counting = Counting(store)
     take(counting, turns(5000))
