@@ -1,8 +1,9 @@
-"""The example session: what its script writes is what is committed, and its facts are where they are said to be."""
+"""The example sessions: their scripts write what is committed, and their facts are where they are said to be."""
 
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,25 +12,65 @@ import pytest
 from minutebook.tokens import estimate_tokens
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-SESSION = EXAMPLES / "orders-service.jsonl"
-FACTS = json.loads((EXAMPLES / "orders-service.facts.json").read_text(encoding="utf-8"))
-CORRECTIONS = [fact for fact in FACTS["facts"] if "supersedes" in fact]
 
 
-def by_id(values: list[dict[str, Any]]) -> list[Any]:
-    return [pytest.param(value, id=value["id"]) for value in values]
+@dataclass(frozen=True)
+class Example:
+    """A session, its facts file beside it, and the script that writes both."""
+
+    session: Path
+    script: Path
+
+    @property
+    def facts_file(self) -> Path:
+        return self.session.with_suffix(".facts.json")
+
+    @property
+    def listed(self) -> dict[str, Any]:
+        loaded: dict[str, Any] = json.loads(self.facts_file.read_text(encoding="utf-8"))
+        return loaded
 
 
-@pytest.fixture(scope="module")
-def rows() -> list[dict[str, Any]]:
+BOTH = (
+    Example(EXAMPLES / "orders-service.jsonl", EXAMPLES / "make_example.py"),
+    Example(EXAMPLES / "second" / "grajo.jsonl", EXAMPLES / "second" / "make_second.py"),
+)
+
+
+def each(kind: str, *, only_with: str = "id") -> list[Any]:
+    """(example, fact or decoy) of both sessions, named by session and id."""
+    return [
+        pytest.param(one, value, id=f"{one.session.stem}-{value['id']}")
+        for one in BOTH
+        for value in one.listed[kind]
+        if only_with in value
+    ]
+
+
+def read_rows(example: Example) -> list[dict[str, Any]]:
     """Every line is one JSON value."""
-    return [json.loads(line) for line in SESSION.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in example.session.read_text(encoding="utf-8").splitlines()]
+
+
+def read_texts(example: Example) -> dict[str, str]:
+    """uuid → what the agent saw or said there, in file order."""
+    return {row["uuid"]: seen_text(row["message"]["content"]) for row in read_rows(example) if "message" in row}
+
+
+@pytest.fixture(params=BOTH, ids=lambda one: one.session.stem)
+def example(request: pytest.FixtureRequest) -> Example:
+    chosen: Example = request.param
+    return chosen
+
+
+@pytest.fixture
+def rows(example: Example) -> list[dict[str, Any]]:
+    return read_rows(example)
 
 
 @pytest.fixture(scope="module")
-def texts(rows: list[dict[str, Any]]) -> dict[str, str]:
-    """uuid → what the agent saw or said there, in file order."""
-    return {row["uuid"]: seen_text(row["message"]["content"]) for row in rows if "message" in row}
+def texts_of() -> dict[Example, dict[str, str]]:
+    return {one: read_texts(one) for one in BOTH}
 
 
 def seen_text(content: str | list[dict[str, Any]]) -> str:
@@ -50,15 +91,16 @@ def line_with(text: str, strings: list[str]) -> str | None:
     return next(lines, None)
 
 
-def test_the_script_reproduces_the_committed_files(tmp_path: Path) -> None:
-    script = EXAMPLES / "make_example.py"
-    subprocess.run([sys.executable, "-B", script, "--out", tmp_path], check=True, capture_output=True, timeout=60)
-    for path in (SESSION, EXAMPLES / "orders-service.facts.json"):
-        assert (tmp_path / path.name).read_bytes() == path.read_bytes(), "run python examples/make_example.py"
+def test_the_script_reproduces_the_committed_files(example: Example, tmp_path: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-B", example.script, "--out", tmp_path], check=True, capture_output=True, timeout=60
+    )
+    for path in (example.session, example.facts_file):
+        assert (tmp_path / path.name).read_bytes() == path.read_bytes(), f"run python {example.script.name}"
 
 
-def test_long_enough_for_two_compactions(texts: dict[str, str]) -> None:
-    assert sum(estimate_tokens(text) for text in texts.values()) >= 150_000
+def test_long_enough_for_two_compactions(example: Example, texts_of: dict[Example, dict[str, str]]) -> None:
+    assert sum(estimate_tokens(text) for text in texts_of[example].values()) >= 150_000
 
 
 def test_parent_chain_is_unbroken(rows: list[dict[str, Any]]) -> None:
@@ -95,25 +137,28 @@ def test_every_tool_call_has_its_result(rows: list[dict[str, Any]]) -> None:
     assert called == [b["tool_use_id"] for b in blocks if b["type"] == "tool_result"]
 
 
-def test_twenty_facts_five_corrections_five_decoys() -> None:
-    assert (len(FACTS["facts"]), len(CORRECTIONS), len(FACTS["decoys"])) == (20, 5, 5)
+def test_twenty_facts_five_corrections_five_decoys(example: Example) -> None:
+    facts, decoys = example.listed["facts"], example.listed["decoys"]
+    assert (len(facts), sum("supersedes" in fact for fact in facts), len(decoys)) == (20, 5, 5)
 
 
-@pytest.mark.parametrize("fact", by_id(FACTS["facts"]))
-def test_fact_is_stated_in_one_line(fact: dict[str, Any], texts: dict[str, str]) -> None:
-    assert line_with(texts[fact["stated_in"]], fact["must_match"])
+@pytest.mark.parametrize(("of", "fact"), each("facts"))
+def test_fact_is_stated_in_one_line(of: Example, fact: dict[str, Any], texts_of: dict[Example, dict[str, str]]) -> None:
+    assert line_with(texts_of[of][fact["stated_in"]], fact["must_match"])
 
 
-@pytest.mark.parametrize("decoy", by_id(FACTS["decoys"]))
-def test_decoy_is_there(decoy: dict[str, Any], texts: dict[str, str]) -> None:
-    line = line_with(texts[decoy["stated_in"]], decoy["must_not_match"])
+@pytest.mark.parametrize(("of", "decoy"), each("decoys"))
+def test_decoy_is_there(of: Example, decoy: dict[str, Any], texts_of: dict[Example, dict[str, str]]) -> None:
+    line = line_with(texts_of[of][decoy["stated_in"]], decoy["must_not_match"])
     assert line
     assert "unless" not in decoy or any(word in line for word in decoy["unless"])
 
 
-@pytest.mark.parametrize("fact", by_id(CORRECTIONS))
-def test_old_statement_stands_many_turns_before(fact: dict[str, Any], texts: dict[str, str]) -> None:
-    old = fact["supersedes"]
+@pytest.mark.parametrize(("of", "fact"), each("facts", only_with="supersedes"))
+def test_old_statement_stands_many_turns_before(
+    of: Example, fact: dict[str, Any], texts_of: dict[Example, dict[str, str]]
+) -> None:
+    texts, old = texts_of[of], fact["supersedes"]
     line = line_with(texts[old["stated_in"]], old["must_match"])
     assert line and line_with(line, old["must_not_stand"])
     assert not line_with(line, fact["must_match"])
