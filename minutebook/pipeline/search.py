@@ -224,6 +224,7 @@ def snippet(text: str, wanted: Sequence[str]) -> str:
     """A window of the text around the first of the wanted words that it holds, on one harmless line."""
     lowered = _composed(text).lower()
     at = next((place for place in (lowered.find(word) for word in wanted) if place >= 0), 0)
-    start = max(0, at - SNIPPET_CHARACTERS // 4)
+    start = max(0, min(at - SNIPPET_CHARACTERS // 4, len(text) - SNIPPET_CHARACTERS))
+    start += text[start:at].find(" ") + 1 if start else 0
     piece = harmless(" ".join(text[start : start + SNIPPET_CHARACTERS].split()))
     return ("…" if start else "") + piece + ("…" if start + SNIPPET_CHARACTERS < len(text) else "")

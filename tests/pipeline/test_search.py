@@ -185,6 +185,12 @@ def test_a_snippet_is_one_harmless_line_around_the_rarest_word() -> None:
     assert shown.encode() and shown.startswith("…") and shown.endswith("…") and len(shown) < 220
 
 
+def test_a_snippet_shows_a_short_text_whole_and_begins_at_a_word() -> None:
+    assert snippet("word " * 30 + "needle", ["needle"]) == "word " * 30 + "needle"
+    assert snippet("common " * 100 + "needle", ["needle"]).startswith("…common common")
+    assert snippet("x" * 500 + "needle", ["needle"]) == "…" + "x" * 194 + "needle"
+
+
 def test_a_text_is_never_taken_apart(store: Store, branch: Branch, monkeypatch: pytest.MonkeyPatch) -> None:
     """What keeps a search over a long session usable: the query alone is parted into words."""
     parted: list[str] = []
