@@ -31,12 +31,13 @@ _QUOTED_CONTENT = re.compile(
     re.DOTALL,
 )
 _EVENT = re.compile(
-    r"^(?:Edited|Wrote|Deleted|Moved|Command failed|Tests|Committed|Pushed|Tagged|Created branch|Opened pull request|"
+    r"^(?:Edited|Wrote|Deleted|Moved|Command failed|Command printed|Tests|Committed|Pushed|Tagged|Created branch|Opened pull request|"
     r"User showed|User rejected|Assistant finished|Recurring error|Often edited|Done)\b"
 )
 _DENIES = re.compile(
     r"\bno longer\b|\bany ?more\b|\b(?:don'?t|doesn'?t|do not) (?:need|have) to\b|\bno need\b|\b(?:it'?s|"
-    r"is) (?:fine|ok|okay|allowed) (?:now )?to\b|\b(?:can|may|allowed to)\b(?! not| only)",
+    r"is) (?:fine|ok|okay|allowed) (?:now )?to\b|\b(?:can|may|allowed to)\b(?! not| only)|"
+    r"\b(?:we|i|you|they) do (?:need|want|support|use|have)\b|\bout of (?:the )?(?:mvp|scope|release|plan|roadmap|v1)\b",
     re.IGNORECASE,
 )
 _POINTS_BACK = re.compile(
@@ -64,7 +65,7 @@ _PERSON_CUE = re.compile(
     re.IGNORECASE,
 )
 _SETS = re.compile(
-    r"\b(?:is|are|be|called|named|set|make|keep|kept|use|limit|cap|max|at most|at least|goes? (?:to|out|into)|"
+    r"\b(?:is|are|be|called|named|set|make|keep|kept|use|limit|cap|max|at most|at least|go(?:es)? (?:to|out|into)|"
     r"lives?|runs?|listens?|publish|store[ds]?|puts?|want|prefer|must|should|costs?|every|after|for|below|under|up to|"
     r"minimum|maximum|ist|sind|soll|nehmen|es|est|debe|usamos|utilise)\b|[:=]|\d \w+ \w+$",
     re.IGNORECASE,

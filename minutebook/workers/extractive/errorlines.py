@@ -32,6 +32,15 @@ _TELLING: tuple[re.Pattern[str], ...] = (
 _STRICT = 5
 _LAST_WINS = 2
 """Of tracebacks, the last line of the last one is the cause that reached the top; of other errors, the first leads."""
+TRACEBACK_LINES = 200
+_TRACEBACK = "Traceback (most recent call last)"
+_RAISED = re.compile(r"^[A-Za-z_][\w.]{2,120}(?:: \S.*|)$")
+_MARKED = re.compile(
+    r"^(?:\[?[\d:.,TZ/+ -]{8,40}(?: [A-Z]{3,4})?\]?[ :|-]*)?(?:[\w.@/-]{1,40}[ :|]+){0,3}?"
+    r"\[?(?:ERROR|FATAL|PANIC|CRITICAL|Error|error|fatal)\]?(?::|\]| {1,8}(?=\S))|^\s*(?:[\w.]+\.)?\w*(?:Error|Exception): \S"
+)
+_GRAVE = re.compile(r"\b(?:FATAL|PANIC|CRITICAL|panic|fatal)\b")
+_NUMBERS = re.compile(r"\d+")
 _NO_ERROR = re.compile(
     r"\b(?:0 (?:errors?|failed|failures?|problems|issues)|no (?:errors?|issues))\b|errors?: 0\b", re.IGNORECASE
 )
@@ -90,12 +99,33 @@ def error_line(lines: Sequence[str], *, strict: bool = False) -> str:
     strict: only lines in the form of an error, not those that merely speak of a failure.
     """
     plain = [_longest_plain(line[:LINE_EXAMINED_CHARACTERS]) for line in lines]
+    if raised := raised_line(plain):
+        return raised
     for rank, pattern in enumerate(_TELLING[:_STRICT] if strict else _TELLING):
         order = reversed(plain) if rank < _LAST_WINS and rank > 0 else plain
         for line in order:
             if pattern.search(line) and not _NO_ERROR.search(line) and not _CHROME.match(line):
                 return shown_line(line)
     return ""
+
+
+def raised_line(lines: Sequence[str]) -> str:
+    """The exception below the last traceback of Python, whatever its class is called; "" when there is none."""
+    starts = [at for at, line in enumerate(lines) if _TRACEBACK in line[:LINE_EXAMINED_CHARACTERS]]
+    for line in lines[starts[-1] + 1 : starts[-1] + TRACEBACK_LINES] if starts else ():
+        if _RAISED.match(line[:LINE_EXAMINED_CHARACTERS]):
+            return shown_line(line)
+    return ""
+
+
+def printed_error(lines: Sequence[str]) -> tuple[str, int]:
+    """The first line that a program marks as an error, and how many lines say the same but for numbers; ("", 0)."""
+    found = [line for line in lines if _MARKED.match(line[:400]) and not _NO_ERROR.search(line[:400])]
+    if not found:
+        return "", 0
+    first = min(found, key=lambda line: 0 if _GRAVE.search(line[:400]) else 1)
+    alike = _NUMBERS.sub("0", first[:400].strip())
+    return shown_line(first), sum(1 for line in found if _NUMBERS.sub("0", line[:400].strip()) == alike)
 
 
 def last_line(lines: Sequence[str]) -> str:

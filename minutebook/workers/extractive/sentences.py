@@ -52,6 +52,8 @@ _ABBREVIATION = re.compile(
     r"[A-Za-z])\.$",
     re.IGNORECASE,
 )
+_ORDINAL = re.compile(r"(?:^|\s)\d{1,2}\.$")
+_MONTH = re.compile(r"\s(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|[a-zäöü])")
 _SPACES = re.compile(r"\s+")
 
 
@@ -119,6 +121,10 @@ def _is_bound(paragraph: str, start: int, bound: re.Match[str]) -> bool:
     if bound.group() == ";":
         return bound.start() - start >= 20 and len(paragraph) - bound.end() >= 20
     if bound.group().startswith("."):
+        if _ORDINAL.search(paragraph[max(start, bound.start() - 3) : bound.end()]) and _MONTH.match(
+            paragraph[bound.end() : bound.end() + 12]
+        ):
+            return False
         return not _ABBREVIATION.search(paragraph[max(start, bound.start() - 8) : bound.start() + 1])
     return True
 

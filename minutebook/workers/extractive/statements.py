@@ -10,6 +10,8 @@ from typing import Literal
 
 from minutebook.records import Relevance
 from minutebook.workers.extractive import wordings as words
+from minutebook.workers.extractive import wordings_other as others
+from minutebook.workers.extractive.roles import people_of
 from minutebook.workers.extractive.sentences import Prose, prose_of
 from minutebook.workers.extractive.subjects import values_of
 
@@ -25,6 +27,7 @@ Kind = Literal[
     "question",
     "assertion",
     "reported",
+    "declined",
     "considered",
     "aside",
 ]
@@ -41,6 +44,7 @@ RELEVANCE_OF: dict[Kind, Relevance] = {
     "question": "medium",
     "assertion": "medium",
     "reported": "medium",
+    "declined": "high",
     "considered": "low",
     "aside": "low",
 }
@@ -49,6 +53,7 @@ PREFIX_OF: dict[Kind, str] = {
     "request": "User asked: ",
     "question": "User's question: ",
     "considered": "User considered: ",
+    "declined": "User declined: ",
 }
 DEFAULT_PREFIX = "User: "
 TELLING_VALUES = ("date", "url", "email", "hash", "version", "percent", "size")
@@ -57,6 +62,7 @@ STATEMENTS_PER_PROMPT = 14
 JOINED_MAX_CHARACTERS = 300
 EXAMINED_CHARACTERS = 600
 
+_REASONED = ("decision", "constraint", "preference", "correction", "declined")
 _LONG_QUOTATION = re.compile(r"[\"“«][^\"”»]{12,300}[\"”»]")
 _CODE_SPAN = re.compile(r"`[^`]{1,200}`")
 _ANAPHORIC = re.compile(r"^(?:it|that|this|they|these|those|he|she|both|same)\b", re.IGNORECASE)
@@ -88,6 +94,7 @@ def statements_of(prompt: str) -> tuple[list[Statement], Prose]:
         return [], Prose()
     prose = prose_of(prompt)
     found = [classify(text) for paragraph in prose.paragraphs for text in joined(paragraph)]
+    found = list(_without_introducers(found))
     statements = list(_without_taken_back(statement for statement in found if not is_filler(statement.text)))
     return _most_telling(statements), prose
 
@@ -103,7 +110,7 @@ def classify(text: str) -> Statement:
     """The kind of one sentence; total, for any text in any language."""
     plain = _matchable(text)
     kind = _kind_of(plain, text)
-    soft = kind not in ("correction", "question", "aside", "considered") and bool(
+    soft = kind not in ("correction", "question", "aside", "considered", "reported", "declined") and bool(
         words.SOFT_CORRECTION.search(plain) or words.DENIAL.match(plain)
     )
     return Statement(text, kind, soft)
@@ -120,6 +127,7 @@ def joined(sentences: list[str]) -> Iterator[str]:
     for sentence in sentences:
         if (
             words.BARE_CORRECTION.match(sentence.lower()[:200])
+            or (pending and _goes_on(sentence, pending[-1]))
             or (pending and _belongs_to_previous(sentence, pending[-1]))
             or (len(pending) > 0 and all(words.BARE_CORRECTION.match(one.lower()[:200]) for one in pending))
         ):
@@ -133,6 +141,23 @@ def joined(sentences: list[str]) -> Iterator[str]:
 def _flushed(pending: list[str]) -> Iterator[str]:
     if pending:
         yield " ".join(pending)
+
+
+def _goes_on(sentence: str, previous: str) -> bool:
+    """A reason goes with its decision or rule, the user's "no" with the wish that it declines."""
+    if len(sentence) + len(previous) > JOINED_MAX_CHARACTERS:
+        return False
+    plain, before = _matchable(sentence), _matchable(previous)
+    if words.DECLINES.search(plain):
+        return bool(words.WISH_OF_ANOTHER.search(before)) and not words.OWN_VOICE.match(before)
+    return bool(words.REASON.search(plain)) and _kind_of(before, previous) in _REASONED
+
+
+def _without_introducers(statements: list[Statement]) -> Iterator[Statement]:
+    """A line that only announces what stands below it ("I just got this from support:") states nothing itself."""
+    for statement in statements:
+        announces = statement.text.rstrip().endswith((":", "：")) and statement.kind in ("fact", "assertion", "decision")
+        yield replace(statement, kind="aside", soft=False) if announces else statement
 
 
 def _belongs_to_previous(sentence: str, previous: str) -> bool:
@@ -170,9 +195,11 @@ def _matchable(text: str) -> str:
 def _kind_of(plain: str, text: str) -> Kind:
     if asks := _asking_kind(plain):
         return asks
-    if words.REPORTED.search(plain):
+    if words.DECLINES.search(plain) and not words.DECISION.search(plain):
+        return "declined"
+    if words.REPORTED.search(plain) or _is_wish_of_another(plain):
         return "reported"
-    if words.HYPOTHETICAL.search(plain) and not _overrules_doubt(plain):
+    if words.HYPOTHETICAL.search(plain) and not _overrules_doubt(plain) and not words.COURTEOUS.search(plain):
         return "considered"
     if _is_correction(plain):
         return "correction"
@@ -189,7 +216,14 @@ def _asking_kind(plain: str) -> Kind | None:
         return None
     if words.CONSTRAINT.search(plain) and (polite or not question) and not words.QUESTION_START.match(plain):
         return "constraint"
-    return "request" if polite or words.OTHER_REQUEST.search(plain) else "question"
+    return "request" if polite or others.OTHER_REQUEST.search(plain) else "question"
+
+
+def _is_wish_of_another(plain: str) -> bool:
+    """What others want is told, and not yet a rule; what binds anyway ("legal wants us to…, so we must") stays one."""
+    if words.OWN_VOICE.match(plain) or words.CORRECTION.search(plain) or words.SOFT_CORRECTION.search(plain):
+        return False
+    return bool(words.WISH_OF_ANOTHER.search(plain)) and not words.CONSTRAINT.search(plain)
 
 
 def _overrules_doubt(plain: str) -> bool:
@@ -199,7 +233,7 @@ def _overrules_doubt(plain: str) -> bool:
 
 
 def _is_correction(plain: str) -> bool:
-    if words.CORRECTION.search(plain) or words.OTHER_CORRECTION.search(plain):
+    if words.CORRECTION.search(plain) or others.OTHER_CORRECTION.search(plain):
         return True
     denial = words.DENIAL.match(plain)
     return bool(denial and words.DENIAL_SUBSTANCE.search(plain[denial.end() :]) and len(plain) - denial.end() > 15)
@@ -208,15 +242,21 @@ def _is_correction(plain: str) -> bool:
 def _stating_kind(plain: str, text: str) -> Kind:
     rules: tuple[tuple[Kind, tuple[re.Pattern[str], ...]], ...] = (
         ("finished", (words.FINISHED,)),
-        ("constraint", (words.CONSTRAINT, words.OTHER_CONSTRAINT)),
-        ("identity", (words.IDENTITY,)),
-        ("preference", (words.PREFERENCE, words.OTHER_PREFERENCE)),
-        ("decision", (words.DECISION, words.OTHER_DECISION)),
-        ("request", (words.IMPERATIVE, words.OTHER_REQUEST)),
+        ("constraint", (words.CONSTRAINT, others.OTHER_CONSTRAINT)),
+        ("identity", (words.IDENTITY, others.OTHER_IDENTITY)),
+        ("preference", (words.PREFERENCE, others.OTHER_PREFERENCE)),
+        ("decision", (words.DECISION, others.OTHER_DECISION)),
+        ("request", (words.IMPERATIVE, others.OTHER_REQUEST)),
     )
     for kind, patterns in rules:
         if any(pattern.search(plain) for pattern in patterns):
             return kind
+    if words.SELF_NAMED.search(text[:EXAMINED_CHARACTERS]):
+        return "identity"
+    if words.TICKET_HEADER.match(plain):
+        return "assertion"
+    if people_of(text).duties or others.OTHER_FACT.search(plain):
+        return "fact"
     if words.NAMED.search(plain) or (words.FACT_VERB.search(plain) and words.HARD_VALUE.search(text)):
         return "fact"
     if text.isascii() and len(plain.split()) < 2:

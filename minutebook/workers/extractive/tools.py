@@ -12,6 +12,7 @@ from minutebook.workers.extractive.errorlines import (
     has_traceback,
     is_failing,
     last_line,
+    printed_error,
     passed_packages,
     test_summary,
 )
@@ -23,6 +24,7 @@ FILE_LINES_MAX = 3
 COMMITS_MAX = 20
 FAILURES_MAX = 8
 OUTCOMES_MAX = 4
+PRINTED_MAX = 4
 
 _COMMIT = re.compile(r"^\s*\[([\w./+-]{1,120}|detached HEAD)(?: \(root-commit\))? ([0-9a-f]{7,40})\] (.{1,300})$")
 _PUSH = re.compile(
@@ -41,6 +43,7 @@ _READS_ONLY = re.compile(
     r"^\s*(?:cd [^;&|]{1,300}(?:&&|;)\s*)*(?:cat|grep|rg|sed -n|head|tail|less|ls|find|tree|wc|jq|awk|echo|which|"
     r"pwd|diff|test|\[|git (?:log|diff|show|status|blame|grep|branch))\b"
 )
+_PIPED = re.compile(r"\b(?:grep|rg|cat|sed|awk|less|jq|curl|git (?:log|diff|show|grep))\b")
 _SILENT_NO = re.compile(r"\b(?:grep|rg|diff|test|which|pgrep|cmp|ag)\b|\[ ")
 _REJECTED = re.compile(
     r"^(?:The user doesn't want to (?:proceed|take this action)|User (?:rejected|denied)|The user (?:rejected|"
@@ -59,6 +62,7 @@ def tool_drafts(sources: Sequence[Shown]) -> list[Draft]:
         *_rejections(results),
         *_tests(results),
         *_failures(results),
+        *_printed(results),
         *_git_drafts(results),
     ]
 
@@ -214,6 +218,22 @@ def _failure_line(result: Result) -> str:
         return error_line(result.lines) if has_traceback(result.lines) and not reads else ""
     line = error_line(result.lines)
     return line if line or reads or _SILENT_NO.search(result.command) else last_line(result.lines)
+
+
+def _printed(results: Sequence[Result]) -> Iterator[Draft]:
+    """Errors that a command printed although it ended well, the newest ones; what only reads a file is not meant."""
+    seen: dict[str, tuple[Result, int]] = {}
+    for result in results:
+        quiet = result.failed or not result.command or bool(_READS_ONLY.match(result.command)) or _PIPED.search(result.command)
+        if quiet or has_traceback(result.lines) or test_summary(result.lines):
+            continue
+        line, count = printed_error(result.lines)
+        if line:
+            seen.pop(line, None)
+            seen[line] = (result, count)
+    for line, (result, count) in list(seen.items())[-PRINTED_MAX:]:
+        times = f" ({count}×)" if count > 1 else ""
+        yield _from(result, f"Command printed an error{times}: {_command(result)} → {quoted(line)}", "medium")
 
 
 def _key(result: Result) -> str:

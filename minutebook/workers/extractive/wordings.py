@@ -1,4 +1,6 @@
-"""The wordings by which a statement is recognised: tables of patterns, English first, then a modest set of others.
+"""The wordings by which a statement is recognised: tables of English patterns.
+
+Other languages stand in wordings_other.py.
 
 Every pattern is bounded and is applied to one lower-case sentence, whose long quotations are blanked.
 """
@@ -6,7 +8,8 @@ Every pattern is bounded and is applied to one lower-case sentence, whose long q
 import re
 
 
-def _any(*patterns: str) -> re.Pattern[str]:
+def any_of(*patterns: str) -> re.Pattern[str]:
+    """One pattern that finds any of these."""
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
 
 
@@ -41,7 +44,7 @@ BARE_CORRECTION = re.compile(
     r"i was wrong|i changed my mind|i've changed my mind|that's wrong|that is wrong|new plan|update)[\s,.!:;…—–-]*$"
 )
 
-CORRECTION = _any(
+CORRECTION = any_of(
     LEAD + r"(?:actually|correction|scratch|strike that|forget (?:that|what|about|the|my)|ignore (?:that|what i|my|"
     r"the previous)|"
     r"disregard|never ?mind|on second thought|change of plans?|new plan|update:|my mistake|i misspoke|i was wrong|"
@@ -74,7 +77,10 @@ CORRECTION = _any(
     r"\binstead of what i\b",
     r"\bmake (?:that|it) [^.;]{1,40} instead\b",
     r"\b(?:change|switch|update|correct) (?:that|it|this) to\b",
-    r"\bdrop the (?:idea|plan)\b",
+    r"\bdrop the (?:[\w-]+ ){0,3}(?:idea|plan)\b",
+    r"\blet'?s not [^.;]{1,60} after all\b",
+    r"\b(?:we |i )?ended up (?:going |using )?with\b",
+    r"^(?:so )?forget [^.,;]{1,40}[,;—–-]",
     r"\bis (?:off the table|dead|cancelled|canceled)\b",
 )
 DENIAL = re.compile(r"^(?:oh |well |hm+ )?(?:no|nope|nah)\b[,.!:;\s—–-]+(?!worries|problem|need|idea|one\b|longer)")
@@ -82,7 +88,19 @@ DENIAL_SUBSTANCE = re.compile(
     r"\b(?:not|should|must|use|using|it'?s|is|are|want|wanted|meant|don't|do not|never|only|keep|make|put|stay|need|"
     r"that'?s|we)\b|\d"
 )
-SOFT_CORRECTION = _any(
+SOFT_CORRECTION = any_of(
+    r"\b(?:slips?|postpones?|moves?|changes?) to\b",
+    r"\b(?:too|to) (?:much|many|few|little|long|short|big|small|large|high|low|slow|fast|tight|strict|often|late|"
+    r"early)\b|\bnot enough\b",
+    r"\b(?:meanwhile|in the end|ended up|from here on|from today|as of|starting (?:today|tomorrow|now|next|with)|"
+    r"in the meantime|by now|these days|nowadays|let'?s say|after the (?:talk|meeting|call))\b",
+    r"\bfrom \w+(?: \w+)? on(?:wards)?\b",
+    r"\b(?:has|have) taken over\b|\btak(?:es|ing) over\b|\bretired\b|\bhanded over\b",
+    r"\bout of (?:the )?(?:mvp|scope|release|plan|roadmap|v1)\b|\bin scope\b",
+    r"\b(?:we|i) do (?:need|want|support|use|have)\b",
+    r"\b(?:could|can|shall|should) we (?:perhaps |maybe |please )?(?:move|switch|change|go|use|make|have)\b",
+    r"\bit is\b[.!]?$",
+    r"\b(?:mistake|confused|misread|misremember\w*|mixed up|you win|was off|typo)\b",
     r"\bafter all\b",
     r"\b(?:swap\w*|left|took over|takes over|renam\w+|supersed\w+)\b",
     r"\bforget\b",
@@ -119,7 +137,7 @@ SOFT_CORRECTION = _any(
     r"(?:->|→|=>)",
 )
 
-FINISHED = _any(
+FINISHED = any_of(
     r"\b(?:done|finished|complete[d]?|merged|deployed|shipped|released|live|approved|"
     r"signed off)\b[^.;]{0,40}\b(?:don'?t|do not|never|no need to|leave|hands off)\b",
     r"\b(?:don'?t|do not|never) (?:redo|touch|re-?do|revisit|re-?open|rewrite|change|modify)\b[^.;]{0,60}\b(?:done|"
@@ -131,7 +149,7 @@ FINISHED = _any(
     r"\bno need to (?:redo|repeat|re-?run|do it again)\b",
 )
 
-CONSTRAINT = _any(
+CONSTRAINT = any_of(
     r"\bmust(?:n't| not)?\b(?! (?:have (?:been|had|missed|broken|forgotten)|be (?:a |the |some|because|something|"
     r"kidding|joking|wrong|missing)))",
     r"\bnever(?: ever)?,? (?!\w+[^s]s\b|\w{2,}[^ef]ed\b|got\b|had\b|was\b|were\b|did\b|saw\b|heard\b|knew\b|"
@@ -189,9 +207,24 @@ CONSTRAINT = _any(
     r"\brequires? (?:that|at least|python|node|java|go|tls|mfa|approval)\b",
     r"\bwe (?:only )?support (?:only )?[\w.+ ]{1,40}(?:and (?:up|above|later|newer)|\+| only)",
     r"\bdon'?t (?:you )?ever\b",
+    r"^(?:the |our |my )?(?:goal|target|requirement|objective|rule|condition|acceptance criteri(?:on|a))s?"
+    r"(?: (?:here|for [\w -]{1,30}))?(?: is|:)",
+    r"\bis (?:ok|okay|fine|allowed)\b[^.;]{1,60}\b(?:is|are) not\b",
+    r"\bso [^.;]{1,40} only \w+[.!]?$",
+    r"\bnobody (?:but|except|other than)\b|\bno ?one (?:but|except|other than|may|is allowed)\b",
+    r"^nothing (?:under|in|from|outside|inside|below|goes|may|gets?)\b",
+    r"\b(?:needs?|require[sd]?) (?:\w+ ){0,2}(?:approvals?|sign-?offs?|reviews?|reviewers?|permission|tests?|confirmation)\b",
+    r"\bgo(?:es)? (?:through|via|past|by) [^.;]{1,30} first\b|\bhas to go through\b",
+    r"\bany(?:thing|one|body) (?:touching|over|above|under|below|outside|that|who|with) [^.;]{1,50}\b(?:needs?|must|goes|"
+    r"go|has to|have to|requires?)\b",
+    r"\b(?:tests?|docs?|design|spec|safety|security) first\b|\bevery (?:single )?time\.?$",
+    r"^(?:all|every|each) [\w -]{1,40}(?:are|is|in|get|gets|as|incl|including|excl|excluding|with|without|go|goes)\b",
+    r"\bw/o asking\b|\bwithout (?:asking|my ok|my okay|approval)\b",
+    r"^[\w -]{2,30} (?:in|on|as|by|with|via) (?!the |a |this |that |my |your |it\b)[\w -]{2,30},? (?:please|pls)[.!]?$",
+    r"\b(?:please |pls |bitte )(?:keine?n?|nicht|nie)\b",
 )
 
-IDENTITY = _any(
+IDENTITY = any_of(
     r"\bmy name(?:'s| is)\b",
     r"\bcall me \w",
     r"\bi(?:'m| am) (?:an?|the|your|one of the) (?!bit|little|lot|fan|few|tad|idea|same|only|user who|huge|"
@@ -206,7 +239,11 @@ IDENTITY = _any(
     r"group|lab|university)\b",
 )
 
-PREFERENCE = _any(
+SELF_NAMED = re.compile(r"\bI(?:'|’| a)m [A-ZÀ-Þ][\w-]+ [A-ZÀ-Þ][\w-]+|\b(?:This is|Here is) [A-Z][a-z]+ (?:from|of) ")
+PREFERENCE = any_of(
+    r"\b(?:i'?d|i would|i'll|i will|we'd|we would) (?:be (?:grateful|glad|happy|thankful|pleased)|appreciate|value)\b",
+    r"\b(?:it )?would be (?:lovely|great|good|nice|best|ideal|preferable|much appreciated) if (?!we had|there (?:was|were))",
+    r"\bif (?:at all )?possible,? (?:please|keep|use|write|avoid)\b|\bideally\b",
     r"\bi(?:'d| would)? (?:much |really |strongly |generally |usually |also |personally )?(?:prefer|rather|"
     r"favou?r)\b",
     r"\bi(?:'d| would) (?:like|love)\b(?! (?:you )?to (?:see|know|understand)\b)",
@@ -223,7 +260,11 @@ PREFERENCE = _any(
     r"\bi'?d appreciate\b",
 )
 
-DECISION = _any(
+DECISION = any_of(
+    r"\bwe went (?:for|with)\b|\b(?:we|i) (?:ended up|finally|eventually) (?:going|went|with|using|use|took|chose|picked)\b",
+    r"\bit(?:'ll| will|'s going to| is going to) be (?!a (?:while|bit)|fine|ok|hard|easy|great|nice|a problem|ready|done)"
+    r"[\w.-]+\b",
+    r"\b[\w.+-]+ it is\b[.!]?$",
     r"\blet'?s (?:just |all |then |rather |definitely |also |simply |stick|go|use|keep|switch|move|drop|target|call|"
     r"name|store|put|make it|have|adopt|pick|choose|standardi[sz]e|settle|defer|postpone|skip|support|leave|not\b|"
     r"ship|do (?:it|that|both|option|the))\w*",
@@ -250,7 +291,8 @@ DECISION = _any(
     r"\bname it\b",
 )
 
-HYPOTHETICAL = _any(
+HYPOTHETICAL = any_of(
+    r"^(?:just )?imagine\b|\bsay we had\b|\bwould be (?:cool|fun|neat)\b|\bone day\b",
     r"\b(?:maybe|perhaps|possibly|potentially|hypothetically|theoretically|in theory)\b",
     r"\bwhat if\b",
     r"\b(?:could|might) (?:be (?:an option|worth|nice)|consider|also consider|try)\b",
@@ -268,7 +310,13 @@ HYPOTHETICAL = _any(
     r"\bnot sure (?:if|whether|about)\b",
     r"\bwould it (?:be|make)\b",
 )
-ASIDE = _any(
+COURTEOUS = re.compile(
+    r"\b(?:i'?d|i would|we'd|we would) (?:be (?:very |so )?(?:grateful|glad|happy|thankful|pleased|obliged)|(?:really )?appreciate)\b|"
+    r"\b(?:could|can|shall|should|might) we (?:perhaps|maybe|possibly|please)\b|\bperhaps you could\b|"
+    r"\bwould be (?:lovely|great|good|nice|best|ideal|much appreciated) if you\b"
+)
+"""A wish in a polite form is no doubt."""
+ASIDE = any_of(
     r"\b(?:lol|lmao|haha\w*|hehe\w*|rofl|jk|just kidding|kidding|joking)\b",
     r"[;:]-?[)DPp](?:\s|$)|😂|🤣|😄|😅",
     r"\b(?:pizza|coffee|beer|lunch|dinner|breakfast|weekend|weather|movie|football|soccer|"
@@ -281,9 +329,11 @@ REPORTED = re.compile(
     r"\b(?:the |this |that |their |vendor'?s? |official |old |an? |some )*(?:readme|docs?|documentation|blog|"
     r"article|tutorial|wiki|stack ?overflow|comment|template|boilerplate|snippet|paste|chatgpt|copilot|gemini|"
     r"linter|website|"
+    r"reddit|hacker news|twitter|forum|"
     r"guide|manual|example|changelog|log|output|email|page)\b[^.;]{0,30}\b(?:says?|said|states?|claims?|suggests?|"
-    r"recommends?|mentions?|reads?|tells?|told|wants?|insists?|shows?)\b|\baccording to\b|\bi read (?:that|"
-    r"somewhere)\b|\bsomeone (?:said|wrote|suggested)\b"
+    r"recommends?|mentions?|reads?|tells?|thinks?|told|wants?|insists?|shows?)\b|\baccording to\b|\bi read (?:that|"
+    r"somewhere)\b|\b(?:someone|somebody|some (?:people|guy|folks)|people)\b[^.;]{0,30}\b(?:sa(?:id|ys?)|wr(?:ote|ites?)|suggest(?:ed|s)?|"
+    r"claim(?:ed|s)?|think(?:s)?)\b"
 )
 
 POLITE = re.compile(
@@ -320,49 +370,45 @@ BARE_PATH = re.compile(
 )
 SLASH_COMMAND = re.compile(r"^\s*/[\w:-]*(?:\s|$)|^\s*\[Request interrupted|^\s*!\w")
 
+WISH_OF_ANOTHER = any_of(
+    r"\b(?:wrote|writes|texted|mailed|e-?mailed|messaged|dm'?e?d|pinged|called|slacked) (?:me|us)\b",
+    r"\b(?:[a-z-]+ (?:from|of|in|at) [a-z -]{2,30}|(?:the |our |my |a |one of )[a-z' -]{2,40}|they|he|she|someone|somebody|"
+    r"[a-z][\w-]+) (?:just |also |keeps? )?(?:asked|asks|asking|wants?|wanted|suggested|suggests|proposed|proposes|"
+    r"requested|requests|demanded|demands|would like|would love|wished|wishes|begged|insisted|insists)\b"
+    r"(?! (?:per|a|an|in|on|to (?:me|us)\b|are|is|were)\b)(?! (?:me|you) (?:whether|if|why|how|what|when)\b)",
+)
+OWN_VOICE = re.compile(r"^(?:i|we|you|and i|so i|so we)\b")
+DECLINES = any_of(
+    r"\b(?:i|we)(?:'ve| have)? (?:already |politely |just |had to )?(?:told|tell|said|say|wrote|answered|replied)"
+    r"(?: (?:her|him|them|it|that|back))* (?:no\b|nope\b|that (?:we|i) (?:won'?t|don'?t|can'?t|will not)|we (?:won'?t|don'?t|can'?t))",
+    r"\b(?:i|we)(?:'ve| have)? (?:politely |already |just |had to )?(?:declined?|refused?|turned (?:it|that|them|her|him|this) down|"
+    r"rejected|said no|passed on|shot (?:it|that) down|pushed back)\b",
+    r"\b(?:we're|we are|i'm|i am|we will|we'll|i'll) not (?:going to )?do(?:ing)? (?:that|this|it)\b",
+    r"\b(?:we|i) (?:won'?t|will not|don'?t|do not) (?:do|want|build|need) (?:that|this|it)\b",
+    r"^(?:that'?s |it'?s )?(?:a )?(?:hard |firm |clear |definite )?no (?:from (?:me|us|my side)|for now)\b|^not (?:our|my) (?:job|problem|"
+    r"scope|concern)\b|\bnot (?:happening|going to happen|gonna happen)\b",
+)
+REASON = any_of(
+    r"^(?:the |my |our )?(?:main |real |only |simple )?reasons?(?: is| being| for (?:that|this|it))?\b",
+    r"^(?:because|since|so that|otherwise|that way|this way|why\?|the point is|background:?|rationale:?|motivation:?|"
+    r"grund:?|weil|sonst|porque|si no|parce que|sinon)\b",
+    r"^(?:that|this|it)(?:'s| is| was) (?:because|why|since|so that)\b|^(?:that|this) (?:lets|avoids|keeps|saves|spares|"
+    r"gives|means|allows)\b",
+)
+TICKET_HEADER = re.compile(
+    r"^(?:(?:ok|okay|next|now|then|and|so|on to|back to|start with|last|first)[,:.! ]*){0,3}(?:ticket |issue |task )?"
+    r"(?:#\d+|[a-z]{2,10}-\d+)\b[,:. —–-]*[^.;]{0,60}[.!]?$"
+)
+
 NAMED = re.compile(r"\b(?:is|are|it'?s) (?:called|named)\b")
 FACT_VERB = re.compile(
-    r"\b(?:called|named|assume|promised|agreed)\b|"
+    r"\b(?:called|named|assume|promised|agreed|go|goes)\b|"
     r"\b(?:is|are|was|lives?|runs?|listens?|sits?|stays?|uses?|points?|contains?|belongs?|owns?|signs?|goes|holds?|"
     r"starts?|ends?|expires?|equals?|means?|has|have|comes|returns?|fails?|crashes?|happens?|broke|breaks|at|"
     r"caused?|introduced|found|on call|responsible|reviews?|approves?|handles?|maintains?)\b|[:=]"
 )
 HARD_VALUE = re.compile(
     r"\d|`[^`]+`|[\w.-]+/[\w./-]+|\b\w+\.(?:py|ts|tsx|js|go|rs|java|toml|ya?ml|json|md|sql|sh|env|cfg|ini|lock|"
-    r"proto|css|html)\b|\b[A-Z][A-Z0-9_]{3,}\b|\w+@\w+|\b\w+_\w+\b|(?<=[a-z,] )[A-Z][a-z]+\b|^[A-Z][a-z]+ (?:is|"
+    r"proto|css|html)\b|\b[A-Z][A-Z0-9_]{3,}\b|\w+@\w+|\b\w+_\w+\b|\b\w+(?:-\w+){2,}\b|(?<=[a-z,] )[A-Z][a-z]+\b|^[A-Z][a-z]+ (?:is|"
     r"owns|signs|runs|leads|reviews|approves|handles|maintains)\b"
 )
-
-OTHER_CORRECTION = _any(
-    r"\b(?:en realidad|mejor dicho|me equivoqu[eé]|corrección|corrijo|a partir de ahora|ya no|olvida (?:eso|lo)|"
-    r"en (?:vez|lugar) de|no es [^,.;]{1,30} sino)\b",
-    r"\b(?:en fait|en réalité|plut[ôo]t que|au lieu de|je me suis tromp[ée]|correction|désormais|"
-    r"à partir de maintenant|oublie (?:ça|cela)|ne [^,.;]{1,30} plus)\b",
-    r"\b(?:eigentlich|doch nicht|stattdessen|statt|anstatt|ich meinte|ab (?:jetzt|sofort)|nicht mehr|vergiss das|"
-    r"korrektur|falsch|sondern)\b",
-    r"(?:不对|不是.{1,20}(?:而是|，是)|改成|改为|更正|说错了|其实|从现在(?:起|开始)|不再|而不是|取消|算了)",
-    r"(?:ではなく|じゃなくて|訂正|やっぱり|今後は|間違え)",
-)
-OTHER_CONSTRAINT = _any(
-    r"\b(?:nunca|siempre|no (?:debes?|uses?|toques?|hagas?|cambies?|puede)|debe(?:n|s)? |prohibido|obligatorio|"
-    r"solo (?:usa|se)|únicamente|como m[áa]ximo|al menos|hay que)\b",
-    r"\b(?:jamais|toujours|ne (?:doit|dois|pas|touche|modifie|fais|faites)\b|il faut|interdit|obligatoire|"
-    r"uniquement|au (?:plus|moins|maximum)|doit|doivent)\b",
-    r"\b(?:niemals|immer|darf(?:st)? (?:nicht|nie|kein)|dürfen (?:nicht|nie|kein)|muss|müssen|musst|verboten|"
-    r"ausschließlich|höchstens|mindestens|keinesfalls|auf keinen fall)\b",
-    r"(?:不要|不能|不得|必须|必須|禁止|绝不|千万别|别再?|只能|只展示|只用|总是|始终|务必|最多|至少|不许)",
-    r"(?:してはいけない|しないで|必ず|絶対に|のみ|禁止)",
-)
-OTHER_PREFERENCE = _any(
-    r"\b(?:prefiero|me gusta|quiero|preferimos|me gustaría)\b",
-    r"\b(?:je préfère|j'aime|je veux|je voudrais|on préfère)\b",
-    r"\b(?:ich bevorzuge|lieber|ich mag|ich möchte|ich will)\b",
-    r"(?:我喜欢|我更喜欢|我希望|我想要|偏好|倾向于)",
-)
-OTHER_DECISION = _any(
-    r"\b(?:vamos a|usaremos|decidimos|hemos decidido|quedamos en)\b",
-    r"\b(?:on va|nous allons|utilisons|nous avons décidé|on utilise)\b",
-    r"\b(?:wir (?:nehmen|verwenden|nutzen|machen|haben (?:uns )?entschieden)|lass uns)\b",
-    r"(?:我们(?:用|决定|采用|使用)|决定|就用|采用)",
-)
-OTHER_REQUEST = re.compile(r"请|帮我|por favor|s'il (?:te|vous) pla[iî]t|\bbitte\b|お願い|ください")
