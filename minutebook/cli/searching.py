@@ -71,7 +71,9 @@ def text_of(hit: Hit, zone: str, *, elsewhere: bool) -> str:
     """Two lines: what it is and how to recall it, and where the words stand."""
     record = hit.kind in ("observation", "reflection")
     when = hit.time if record else minute(hit.time, zone)
-    said = [f"[{hit.id}]" if record else "", hit.kind.replace("_", " "), when]
+    said = [f"[{hit.id}]" if record else "", hit.kind.replace("_", " "), hit.state, when]
+    if record and len(hit.recall) > 1:
+        said.append(f"superseded by [{hit.recall[1]}]")
     if not record:
         said.append("recall " + " ".join(f"[{id_}]" for id_ in hit.recall) if hit.recall else "no record cites it")
     if elsewhere:
@@ -84,6 +86,7 @@ def as_data(hit: Hit) -> dict[str, Any]:
     """For programs."""
     return {
         "kind": hit.kind,
+        "state": hit.state,
         "id": hit.id,
         "score": hit.score,
         "time": hit.time,

@@ -51,7 +51,7 @@ def _reflection(recalled: RecalledReflection) -> Iterator[str]:
     yield f"[{recalled.record.id}] reflection, {recalled.status}{_by(recalled.mind)}"
     yield f"  {one_line(recalled.record.content)}"
     if recalled.status == "retired":
-        yield f"  It is retired{_why(recalled.why)}: no projection shows it any more; it can still be recalled."
+        yield f"  It is retired{_why(recalled)}: no projection shows it any more; it can still be recalled."
 
 
 def _observation(recalled: RecalledObservation, *, supporting: bool) -> Iterator[str]:
@@ -60,11 +60,13 @@ def _observation(recalled: RecalledObservation, *, supporting: bool) -> Iterator
     yield f"[{record.id}] {kind}, {recalled.status}, {record.timestamp}, {record.relevance}{_by(recalled.mind)}"
     yield f"  {one_line(record.content)}"
     if recalled.status == "dropped":
-        yield f"  It left active memory{_why(recalled.why)}; it can still be recalled."
+        yield f"  It left active memory{_why(recalled)}; it can still be recalled."
 
 
-def _why(by: str) -> str:
-    return f" ({WHY_GONE[by]})" if by in WHY_GONE else ""
+def _why(gone: RecalledObservation | RecalledReflection) -> str:
+    if gone.replaced_by:
+        return f" (superseded by [{gone.replaced_by}])"
+    return f" ({WHY_GONE[gone.why]})" if gone.why in WHY_GONE else ""
 
 
 def _by(mind: str) -> str:

@@ -291,7 +291,7 @@ def next_commands(replayed: Replayed, store: str, *, several: bool) -> list[str]
     commands = [["om", "view", *where, *([] if replayed.compactions else ["--full"])]]
     if memory is not None and memory.recall_id:
         commands.append(["om", "recall", *where, memory.recall_id])
-        commands.append(["om", "search", *where, memory.word])
+        commands.append(["om", "search", *where, *memory.words])
     else:
         commands.append(["om", "status", *where])
     return [shlex.join(words) for words in commands]

@@ -67,7 +67,7 @@ class Tombstone:
 
     waits_from: coverage of a drop that waits for a full fold, None when there is none.
     immediate_from, immediate_covers: span of one that does not wait (a person's, or a correction's).
-    by: whose the first one was: dropper, superseded, user.
+    by: whose the first one was: dropper, superseded, user. replaced_by: id of the record that says it now, or "".
     """
 
     waits_from: int | None = None
@@ -75,6 +75,7 @@ class Tombstone:
     immediate_covers: int | None = None
     order: int = 0
     by: str = ""
+    replaced_by: str = ""
 
     def at_once(self, boundary: int) -> bool:
         """Whether it holds before this boundary without waiting."""
@@ -221,6 +222,7 @@ def _retirements(memory: Memory, entry: MemoryEntry) -> int:
 def _bury(tombs: dict[str, Tombstone], entry: MemoryEntry, name: str, *, waits: bool, order: int) -> int:
     ids, malformed = ids_of(entry.data, name)
     by = str(entry.data.get("by", "dropper"))
+    replaced = entry.data.get("replacedBy")
     for key in ids:
         old = tombs.get(key, Tombstone(order=order, by=by))
         tombs[key] = Tombstone(
@@ -229,6 +231,7 @@ def _bury(tombs: dict[str, Tombstone], entry: MemoryEntry, name: str, *, waits: 
             immediate_covers=old.immediate_covers if waits else _least(old.immediate_covers, entry.covers),
             order=old.order,
             by=old.by,
+            replaced_by=old.replaced_by or (str(replaced.get(key, "")) if isinstance(replaced, dict) else ""),
         )
     return malformed
 

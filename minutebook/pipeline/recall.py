@@ -19,21 +19,29 @@ GIVEN_CHARACTERS = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecalledObservation:
-    """status: active or dropped. why: by whom it left active memory, "" while it is active."""
+    """status: active or dropped. why: by whom it left active memory, "" while it is active.
+
+    replaced_by: id of the record that says it now, "" for none.
+    """
 
     record: Observation
     status: str
     why: str = ""
+    replaced_by: str = ""
     mind: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecalledReflection:
-    """status: current or retired. why: by whom it was retired, "" while it is current."""
+    """status: current or retired. why: by whom it was retired, "" while it is current.
+
+    replaced_by: id of the record that says it now, "" for none.
+    """
 
     record: Reflection
     status: str
     why: str = ""
+    replaced_by: str = ""
     mind: str = ""
 
 
@@ -147,7 +155,7 @@ def _recalled_observation(memory: Memory, record: Observation) -> RecalledObserv
     mind = held.mind if held else ""
     if tomb is None:
         return RecalledObservation(record=record, status="active", mind=mind)
-    return RecalledObservation(record=record, status="dropped", why=tomb.by, mind=mind)
+    return RecalledObservation(record=record, status="dropped", why=tomb.by, mind=mind, replaced_by=tomb.replaced_by)
 
 
 def _recalled_reflection(memory: Memory, record: Reflection) -> RecalledReflection:
@@ -156,4 +164,4 @@ def _recalled_reflection(memory: Memory, record: Reflection) -> RecalledReflecti
     tomb = memory.retirements.get(record.id)
     if tomb is None:
         return RecalledReflection(record=record, status="current", mind=mind)
-    return RecalledReflection(record=record, status="retired", why=tomb.by, mind=mind)
+    return RecalledReflection(record=record, status="retired", why=tomb.by, mind=mind, replaced_by=tomb.replaced_by)

@@ -14,15 +14,20 @@ from dataclasses import dataclass, replace
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path
 from minutebook.pipeline.excerpts import is_ours
-from minutebook.pipeline.folding import fold
+from minutebook.pipeline.folding import Tombstone, fold
 from minutebook.pipeline.quoting import harmless
 from minutebook.pipeline.sourcetext import entry_text
-from minutebook.records import Branch
+from minutebook.records import Branch, Observation, Reflection, SourceEntry
 from minutebook.store.kernel import Store
 
 K1, B = 1.2, 0.75
-RECORD_WEIGHT = 1.5
+RECORD_WEIGHTS = {"critical": 2.2, "high": 2.0, "medium": 1.5, "low": 1.2}
+REFLECTION_WEIGHT = 2.0
 """A record is a claim about many words of source: it ranks before a raw entry that matches as well."""
+BURIED_WEIGHT = 0.5
+"""A dropped or retired record is history: what stands comes first."""
+TYPED_WEIGHT, TOOL_WEIGHT = 1.5, 0.7
+"""What a person typed says what is wanted; what tools say repeats the same words over and over."""
 VERBATIM_WEIGHT = 2.0
 """The query stands in the text as it was given: an error message, a path, a name."""
 ENTRY_CHARACTERS = 20_000
@@ -46,11 +51,16 @@ a about also am an and any are as at be been but by can could did do does for fr
 in into is it its just me my no not of off on or our she should so some than that the their them then there they this
 to too us was we were what when where which who whom whose why will with would you your"""
 _COMMON = frozenset(_COMMON_WORDS.split())
+_ENDINGS = ("ings", "ing", "ed", "es", "s", "e", "")
+"""English endings: a word is found in its other forms too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """kind: observation, reflection or a source role. recall: ids to recall for it. branch: where it stands."""
+    """kind: observation, reflection or a source role. recall: ids to recall for it, for a superseded record also the one that replaced it. branch: where it stands.
+
+    state: of a record: active or dropped, current or retired; "" of a source.
+    """
 
     kind: str
     id: str
@@ -59,6 +69,7 @@ class Hit:
     time: str
     branch: str
     recall: tuple[str, ...]
+    state: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +103,7 @@ def wanted_words(query: str) -> list[str]:
     """The distinct words to look for: without common ones, unless there are no others."""
     words = dict.fromkeys(terms(query[:QUERY_CHARACTERS]))
     rare = [word for word in words if word not in _COMMON] or list(words)
+    rare = list(dict.fromkeys(map(stem, rare)))
     short = [word[:SHORT_HASH] for word in rare if _LONG_HASH.fullmatch(word)]
     return list(dict.fromkeys(rare + short))[:WANTED_WORDS]
 
@@ -125,6 +137,15 @@ def _spaced(word: str) -> Iterator[str]:
         yield from (part.lower() for part in parts)
 
 
+def stem(word: str) -> str:
+    """An English word without its ending, if enough is left of it; anything else as it is."""
+    if not (word.isascii() and word.isalpha()):
+        return word
+    return next(
+        word.removesuffix(end) for end in _ENDINGS if (word.endswith(end) and len(word) - len(end) > 3) or not end
+    )
+
+
 def _counts(text: str, lowered: str, wanted: Sequence[str]) -> dict[str, int]:
     """How often each wanted word stands in a text, up to COUNTED_MAX; the words that do not are left out."""
     text = text if len(text) == len(lowered) else lowered
@@ -134,11 +155,17 @@ def _counts(text: str, lowered: str, wanted: Sequence[str]) -> dict[str, int]:
 
 def _count(word: str, text: str, lowered: str) -> int:
     anywhere, found = _anywhere(word), 0
+    endings = _ENDINGS if len(word) > 3 and word.isascii() and word.isalpha() else ("",)
     at = lowered.find(word)
     while at >= 0 and found < COUNTED_MAX:
-        found += anywhere or (_is_bound(text, at) and _is_bound(text, at + len(word)))
+        found += anywhere or (_is_bound(text, at) and _ends(text, lowered, at + len(word), endings))
         at = lowered.find(word, at + 1)
     return found
+
+
+def _ends(text: str, lowered: str, at: int, endings: Sequence[str]) -> bool:
+    """Whether the word ends here, or after one of the endings."""
+    return any(lowered.startswith(end, at) and _is_bound(text, at + len(end)) for end in endings)
 
 
 def _is_bound(text: str, at: int) -> bool:
@@ -176,25 +203,54 @@ def _documents(store: Store, branches: Sequence[Branch]) -> Iterator[tuple[Hit, 
 def _of_branch(store: Store, branch: Branch) -> Iterator[tuple[str, Hit, float]]:
     """Texts with the branch on which they were delivered, "" for a record, whose id says what it is."""
 
-    def hit(kind: str, id_: str, text: str, time: str, recall: Iterable[str]) -> Hit:
-        return Hit(kind=kind, id=id_, score=0.0, text=text, time=time, branch=branch.key, recall=tuple(recall))
-
     memory = fold(ledger.read_memory(store, branch))
     cited: dict[str, list[str]] = {}
     for key, held in memory.observations.items():
         for source in held.record.source_ids:
             cited.setdefault(source, []).append(key)
-        yield "", hit("observation", key, held.record.content, held.record.timestamp, [key]), RECORD_WEIGHT
+        weight, gone = RECORD_WEIGHTS[held.record.relevance], memory.drops.get(key)
+        state = "active" if gone is None else "dropped"
+        yield "", *_record(branch, "observation", held.record, held.record.timestamp, state, weight, gone)
     for key, reflection in memory.reflections.items():
-        yield "", hit("reflection", key, reflection.record.content, "", [key]), RECORD_WEIGHT
+        gone = memory.retirements.get(key)
+        state = "current" if gone is None else "retired"
+        yield "", *_record(branch, "reflection", reflection.record, "", state, REFLECTION_WEIGHT, gone)
     path = Path(store, branch)
     for placed in path.walk():
-        if is_ours(placed):
-            continue
-        entry = placed.entry
-        text = entry_text(entry)[:ENTRY_CHARACTERS]
-        found = hit(entry.role, entry.id, text, entry.time, cited.get(entry.id, ()))
-        yield path.owner(placed.position).key, found, 1.0
+        if not is_ours(placed):
+            yield path.owner(placed.position).key, *_source(branch, placed.entry, cited.get(placed.entry.id, ()))
+
+
+def _record(
+    branch: Branch,
+    kind: str,
+    record: Observation | Reflection,
+    time: str,
+    state: str,
+    weight: float,
+    gone: Tombstone | None,
+) -> tuple[Hit, float]:
+    recall = (record.id, gone.replaced_by) if gone and gone.replaced_by else (record.id,)
+    hit = Hit(
+        kind=kind,
+        id=record.id,
+        score=0.0,
+        text=record.content,
+        time=time,
+        branch=branch.key,
+        recall=recall,
+        state=state,
+    )
+    return hit, weight * (BURIED_WEIGHT if gone else 1)
+
+
+def _source(branch: Branch, entry: SourceEntry, recall: Iterable[str]) -> tuple[Hit, float]:
+    text = entry_text(entry)[:ENTRY_CHARACTERS]
+    hit = Hit(
+        kind=entry.role, id=entry.id, score=0.0, text=text, time=entry.time, branch=branch.key, recall=tuple(recall)
+    )
+    tools = entry.role == "tool_result" or all(part.kind == "tool_call" for part in entry.parts)
+    return hit, TYPED_WEIGHT if entry.typed else TOOL_WEIGHT if tools else 1.0
 
 
 def _ranked(matches: Sequence[_Match], wanted: Sequence[str], texts: int, average: float, limit: int) -> list[Hit]:

@@ -121,7 +121,7 @@ class ObserverDesk(RoleDesk):
     def __init__(self, batch: ObserveBatch, known: frozenset[str]) -> None:
         super().__init__()
         self.accepted: dict[str, Observation] = {}
-        self.superseded: dict[str, None] = {}
+        self.superseded: dict[str, str] = {}
         self._known = known
         self._shown = frozenset(observation.id for observation in batch.observations)
         self._entry_ids = {shown.alias: shown.placed.entry.id for shown in batch.sources}
@@ -131,7 +131,7 @@ class ObserverDesk(RoleDesk):
         observation = self._observation(proposal, call)
         if observation.id in self._known or observation.id in self.accepted:
             return False
-        self._supersede(optional_ids(proposal, "supersedes"), call)
+        self._supersede(optional_ids(proposal, "supersedes"), observation.id, call)
         self.accepted[observation.id] = observation
         return True
 
@@ -159,10 +159,10 @@ class ObserverDesk(RoleDesk):
             raise Refusal(f"sources: none of {quoted(sorted(given))} is a source that was sent")
         return found
 
-    def _supersede(self, ids: Sequence[str], call: Call) -> None:
+    def _supersede(self, ids: Sequence[str], by: str, call: Call) -> None:
         for id_ in (id_.strip("[]") for id_ in ids):
             if id_ in self._shown or id_ in self.accepted:
-                self.superseded[id_] = None
+                self.superseded[id_] = by
             else:
                 call.ignored += 1
 
@@ -206,14 +206,16 @@ def _recorded(span: Span, observations: Sequence[Observation]) -> MemoryEntry:
     return span.entry(OBSERVATIONS, {"observations": [observation_data(each) for each in observations]})
 
 
-def _superseding(span: Span, superseded: Mapping[str, None], current: Sequence[Reflection]) -> list[MemoryEntry]:
+def _superseding(span: Span, superseded: Mapping[str, str], current: Sequence[Reflection]) -> list[MemoryEntry]:
     """What a correction takes back: the observations that it replaces, and the reflections that rest on them."""
     if not superseded:
         return []
-    entries = [span.entry(DROPS, {"observationIds": list(superseded), "by": SUPERSEDED})]
-    resting = [each.id for each in current if not superseded.keys().isdisjoint(each.support_ids)]
+    drops = {"observationIds": list(superseded), "by": SUPERSEDED, "replacedBy": superseded}
+    entries = [span.entry(DROPS, drops)]
+    resting = {each.id: superseded[id_] for each in current for id_ in reversed(each.support_ids) if id_ in superseded}
     if resting:
-        entries.append(span.entry(RETIREMENTS, {"reflectionIds": resting, "by": SUPERSEDED}))
+        retired = {"reflectionIds": list(resting), "by": SUPERSEDED, "replacedBy": resting}
+        entries.append(span.entry(RETIREMENTS, retired))
     return entries
 
 

@@ -105,7 +105,7 @@ class ReflectorDesk(RoleDesk):
     def __init__(self, batch: ReflectBatch, known: frozenset[str]) -> None:
         super().__init__()
         self.accepted: dict[str, Reflection] = {}
-        self.superseded: dict[str, None] = {}
+        self.superseded: dict[str, str] = {}
         self._known = known
         self._supports = tuple(weighed.observation.id for weighed in batch.observations)
         self._current = frozenset(reflection.id for reflection in batch.reflections)
@@ -117,7 +117,7 @@ class ReflectorDesk(RoleDesk):
         key = reflection_id(content)
         if key in self._known or key in self.accepted:
             return False
-        self._supersede(optional_ids(proposal, "supersedes"), call)
+        self._supersede(optional_ids(proposal, "supersedes"), key, call)
         self.accepted[key] = counted_reflection(Reflection(id=key, content=content, support_ids=supports))
         return True
 
@@ -129,10 +129,10 @@ class ReflectorDesk(RoleDesk):
             raise Refusal(f"supports: {', '.join(map(_named, wrong))} is no active observation that was shown")
         return tuple(id_ for id_ in self._supports if id_ in given)
 
-    def _supersede(self, ids: Sequence[str], call: Call) -> None:
+    def _supersede(self, ids: Sequence[str], by: str, call: Call) -> None:
         for id_ in (id_.strip("[]") for id_ in ids):
             if id_ in self._current or id_ in self.accepted:
-                self.superseded[id_] = None
+                self.superseded[id_] = by
             else:
                 call.ignored += 1
 
@@ -148,8 +148,10 @@ def _named(id_: str) -> str:
     return id_[:40] or '""'
 
 
-def _entries(span: Span, accepted: Mapping[str, Reflection], superseded: Mapping[str, None]) -> tuple[MemoryEntry, ...]:
+def _entries(span: Span, accepted: Mapping[str, Reflection], superseded: Mapping[str, str]) -> tuple[MemoryEntry, ...]:
     recorded = span.entry(REFLECTIONS, {"reflections": [reflection_data(each) for each in accepted.values()]})
     if not superseded:
         return (recorded,)
-    return recorded, span.entry(RETIREMENTS, {"reflectionIds": list(superseded), "by": SUPERSEDED})
+    return recorded, span.entry(
+        RETIREMENTS, {"reflectionIds": list(superseded), "by": SUPERSEDED, "replacedBy": superseded}
+    )

@@ -20,9 +20,8 @@ from minutebook.workers.engine import ALL_ROLES
 NO_MEMORY = "no memory yet: the host's own summarizer would run"
 ALL_KEPT = "nothing to cut: what is there is one exchange, or fits into keep_recent_tokens"
 COUNTED = ("runs", "recorded", "nothing", "failed", "gaps")
-_WORD = re.compile(r"[^\W\d_]{3,}")
 _QUOTED = re.compile('"(.+)"', re.DOTALL)
-_LONGEST_WORD = 14
+_WORDS_TO_TRY = 5
 _HEAD_CHARACTERS = 60
 _TELLING = ("[critical]", "] Constraint:", "] Decision:", "] Correction:", "] Preference:")
 
@@ -82,7 +81,7 @@ class Remembered:
     tokens: int
     compacted: bool
     recall_id: str = ""
-    word: str = ""
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +120,7 @@ def remembered(composed: Composition | None, *, compacted: bool) -> Remembered |
         tokens=composed.tokens,
         compacted=compacted,
         recall_id=record_id,
-        word=telling_word(content),
+        words=telling_words(content),
     )
 
 
@@ -145,12 +144,10 @@ def weight_of(line: str) -> int:
     return 2 if any(word in head for word in _TELLING) else 1 if "[high]" in head else 0
 
 
-def telling_word(content: str) -> str:
-    """The longest plain word of what was said, or its first piece where it has none."""
+def telling_words(content: str) -> tuple[str, ...]:
+    """The first words of what was said."""
     said = _QUOTED.search(content)
-    text = said[1] if said else content
-    words = [word for word in _WORD.findall(text) if len(word) <= _LONGEST_WORD]
-    return max(words, key=len, default="") or next(iter(text.split()), "")
+    return tuple((said[1] if said else content).split()[:_WORDS_TO_TRY])
 
 
 def work_of(store: Store, branches: Iterable[str]) -> dict[str, dict[str, Any]]:

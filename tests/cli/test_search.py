@@ -25,7 +25,7 @@ def told(store: Store) -> Store:
 def test_records_and_turns_are_found(om: Om, told: Store) -> None:
     shown = om("search", "gateway", "8443", "--session", "s1", code=0)
     assert shown.stdout.startswith(
-        f"[{PORT.id}] observation, 2026-05-02 10:30\n    The gateway listens on port 8443.\n"
+        f"[{PORT.id}] observation, active, 2026-05-02 10:30\n    The gateway listens on port 8443.\n"
     )
     assert f"user, 2026-05-02 10:30, recall [{PORT.id}]\n    Let the gateway listen on 8443\n" in shown.stdout
     assert "unrelated" not in shown.stdout

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from builders import MINUTE, deliver, observed, remember, reply, say
 from commands import Om, data_of
 
@@ -9,7 +10,8 @@ from minutebook.cli.sessions import HEADINGS
 from minutebook.store.kernel import Store
 
 
-def test_sessions_with_their_numbers(om: Om, store: Store) -> None:
+def test_sessions_with_their_numbers(om: Om, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     branch = deliver(
         store, [say("Fix the build", id="e1"), reply("Done", id="e2")], "abcdef123456", project="/work/shop"
     )

@@ -151,7 +151,7 @@ def test_the_last_composition_is_what_is_reported(played: Played) -> None:
     assert replayed.memory is not None and replayed.memory.compacted
     assert replayed.memory.tokens == last.memory_tokens
     assert f"[{replayed.memory.recall_id}]" in replayed.memory.text
-    assert replayed.memory.word in replayed.memory.text
+    assert " ".join(replayed.memory.words) in replayed.memory.text
 
 
 def test_without_a_compaction_the_memory_as_of_now_is_reported(store: Store, tmp_path: File) -> None:
