@@ -132,7 +132,7 @@ def walk_file(
     with open_transcript(path) as file:
         size = os.fstat(file.fileno()).st_size
         resumed = _resume(walk, path, file, size, cursor) if cursor else None
-        session, offset, line = resumed or (walk(str(path), None, {}), 0, 0)
+        session, offset, line = resumed or (walk(str(path.absolute()), None, {}), 0, 0)
         lines = Lines(file, offset, line, size if stop is None else min(stop, size))
         for row in lines:
             _take(session, row, lines)
@@ -190,7 +190,7 @@ def _resume(
             return None
         if _fingerprint(file, offset) != cursor["fingerprint"]:
             return None
-        return walk(str(path), SessionHead(**head) if head else None, dict(cursor["memory"])), offset, line
+        return walk(str(path.absolute()), SessionHead(**head) if head else None, dict(cursor["memory"])), offset, line
     except (KeyError, TypeError, ValueError):
         return None
 

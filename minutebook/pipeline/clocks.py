@@ -105,7 +105,7 @@ def _observer(state: BranchState, settings: Settings) -> str:
 
 def _reflector(state: BranchState, settings: Settings) -> str:
     reading = reflect_reading(state, settings)
-    if reading.reached and state.observed > state.reflected:
+    if reading.reached and state.observed > state.reflected and state.pool_tokens > 0:
         return f"{reading.tokens} unreflected tokens ≥ {reading.threshold}"
     return ""
 

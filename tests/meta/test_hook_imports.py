@@ -3,7 +3,18 @@
 import subprocess
 import sys
 
-FORBIDDEN = ("litellm", "huey", "redis", "pydantic", "rich", "click", "numpy", "tenacity", "minutebook.workers", "tomllib")
+FORBIDDEN = (
+    "litellm",
+    "huey",
+    "redis",
+    "pydantic",
+    "rich",
+    "click",
+    "numpy",
+    "tenacity",
+    "minutebook.workers",
+    "tomllib",
+)
 SCRIPT = """
 import sys
 import minutebook.store.opening, minutebook.store.sqlite

@@ -38,17 +38,24 @@ def test_a_tail_is_flushed_when_the_session_ended_or_went_idle_003_050(
 
 @pytest.mark.parametrize(("tokens", "is_due"), [(19_999, False), (20_000, True), (20_001, True)])
 def test_reflector_at_its_threshold_003_051(tokens: int, is_due: bool) -> None:
-    state = BranchState(unreflected_tokens=tokens, observed=5, reflected=4)
+    state = BranchState(unreflected_tokens=tokens, observed=5, reflected=4, pool_tokens=1)
     assert ("reflector" in due(state)) is is_due
 
 
 def test_reflector_waits_for_observations_past_its_coverage_003_051() -> None:
-    assert due(BranchState(unreflected_tokens=20_000, observed=5, reflected=5)) == set()
+    assert due(BranchState(unreflected_tokens=20_000, observed=5, reflected=5, pool_tokens=1)) == set()
     assert due(BranchState(unreflected_tokens=20_000)) == set()
 
 
+def test_reflector_is_not_due_without_an_active_observation_003_024() -> None:
+    """A span with nothing to record is covered by no observation: there is nothing to reflect on."""
+    covered = BranchState(unreflected_tokens=30_000, observed=5)
+    assert due(covered) == set()
+    assert due(replace(covered, pool_tokens=1)) == {"reflector"}
+
+
 def test_reflector_and_observer_do_not_wait_for_each_other_003_052() -> None:
-    both = BranchState(unobserved_tokens=10_000, unreflected_tokens=30_000, observed=5, reflected=0)
+    both = BranchState(unobserved_tokens=10_000, unreflected_tokens=30_000, observed=5, pool_tokens=1)
     assert due(both) == {"observer", "reflector"}
     assert due(replace(both, unobserved_tokens=0)) == {"reflector"}
 
@@ -62,7 +69,7 @@ def test_the_learned_factor_scales_the_clock_003_054(tokens: int, factor: float,
 
 
 def test_the_factor_scales_the_reflector_and_not_the_compaction_003_054_003_057() -> None:
-    state = BranchState(unreflected_tokens=10_000, compacted_from_tokens=80_999, factor=2.0, observed=1)
+    state = BranchState(unreflected_tokens=10_000, compacted_from_tokens=80_999, factor=2.0, observed=1, pool_tokens=1)
     assert reflect_reading(state, DEFAULTS).tokens == 20_000
     assert due(state) == {"reflector"}
     assert not compact_reading(state, DEFAULTS).reached
