@@ -10,11 +10,12 @@ Each asks for a shared subject wherever the correction names one, so that a fact
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from minutebook.records import Observation
 from minutebook.workers.extractive.oldstates import old_values
 from minutebook.workers.extractive.roles import People, hands_over, people_of
-from minutebook.workers.extractive.slots import Slot, refill, slots_of
+from minutebook.workers.extractive.slots import Slot, filling_of, refill, slots_of, words_of
 from minutebook.workers.extractive.statements import Kind, classify
 from minutebook.workers.extractive.subjects import Subject, Value, comparable, content_words, same_subject, subject_of
 from minutebook.workers.extractive.wordings import CORRECTION
@@ -108,6 +109,7 @@ class Claim:
     order: int
     people: People
     slots: tuple[Slot, ...]
+    slot_words: frozenset[str]
 
 
 def claim_of(observation: Observation, order: int) -> Claim | None:
@@ -122,8 +124,18 @@ def claim(record_id: str, content: str, order: int) -> Claim | None:
     found = _QUOTED_CONTENT.match(content)
     text = found[2] if found else content
     subject = subject_of(text)
-    old = frozenset[str]().union(*(content_words(span) for _, span in old_values(text)))
-    return Claim(record_id, text, _kind(found[1] if found else "", text), subject, subject.words - old, order, people_of(text), slots_of(text))
+    old, slots = _named_as_old(text), slots_of(text)
+    return Claim(
+        record_id,
+        text,
+        _kind(found[1] if found else "", text),
+        subject,
+        subject.words - old,
+        order,
+        people_of(text),
+        slots,
+        words_of(slots),
+    )
 
 
 def replaced(correction: str, claims: Sequence[Claim], *, marked: bool = True) -> tuple[Claim, ...]:
@@ -160,34 +172,39 @@ def _by_person(correction: str, subject: Subject, claims: Sequence[Claim], marke
 
 def _by_slot(correction: str, subject: Subject, claims: Sequence[Claim]) -> list[Claim]:
     """The same words get another value of the same type."""
-    slots = slots_of(correction)
-    if not slots:
-        return []
-    stale = frozenset[str]().union(*(content_words(span) for _, span in old_values(correction)))
+    new = filling_of(correction, _named_as_old(correction))
     return [
         claim
         for claim in claims
-        if claim.slots
-        and claim.kind != "assistant"
-        and refill(slots, claim.slots, stale, marked=True)
-        and not _contrasts(subject, claim, stale)
+        if claim.kind != "assistant"
+        and not claim.slot_words.isdisjoint(new.words)
+        and refill(new, claim.slots, marked=True)
+        and not _contrasts(subject, claim, new.stale)
     ]
 
 
 def _by_setting(correction: str, claims: Sequence[Claim]) -> list[Claim]:
     """The same slot, of a text that sets a value and not one that merely speaks of a number ("fix page 2")."""
-    slots = slots_of(correction)
-    if not slots or not _SETS.search(correction) or _ACTS.match(correction):
+    if not _sets_value(correction):
         return []
-    stale = frozenset[str]().union(*(content_words(span) for _, span in old_values(correction)))
+    new = filling_of(correction, _named_as_old(correction))
     return [
         claim
         for claim in claims
-        if claim.slots
-        and refill(slots, claim.slots, stale, marked=False)
-        and _SETS.search(claim.text)
-        and not _ACTS.match(claim.text)
+        if not claim.slot_words.isdisjoint(new.words)
+        and refill(new, claim.slots, marked=False)
+        and _sets_value(claim.text)
     ]
+
+
+def _sets_value(text: str) -> bool:
+    return bool(_SETS.search(text)) and not _ACTS.match(text)
+
+
+@lru_cache(maxsize=256)
+def _named_as_old(text: str) -> frozenset[str]:
+    """The words of the old states that a text names."""
+    return frozenset[str]().union(*(content_words(span) for _, span in old_values(text)))
 
 
 def _kind(speaker: str, text: str) -> Kind | str:
@@ -249,13 +266,16 @@ def _contrasts(subject: Subject, claim: Claim, old: frozenset[str]) -> bool:
 
 
 def _by_new_value(correction: str, subject: Subject, claims: Sequence[Claim]) -> list[Claim]:
-    new = _new_values(correction, subject)
+    placed = {slot.value for slot in slots_of(correction)}
+    new = [value for value in _new_values(correction, subject) if value in placed]
+    if subject.values and not new:
+        return []
     return [claim for claim in claims if claim.kind != "assistant" and _another_value(subject, claim.subject, new)]
 
 
 def _new_values(text: str, subject: Subject) -> list[Value]:
     """The values of a statement without those that it names as old."""
-    old = frozenset[str]().union(*(content_words(span) for _, span in old_values(text)))
+    old = _named_as_old(text)
     return [value for value in subject.values if not (content_words(value.text) and content_words(value.text) <= old)]
 
 

@@ -43,7 +43,9 @@ _OLD_FORMS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("move", r"(?:不是|而不是|不再用|不用|ではなく) ?"),
     )
 )
-_RENAMES = re.compile(r"\bwas (?:the|an?|our|my) (?:old|previous|first|wrong|earlier)\b|\bdidn'?t work out\b", re.IGNORECASE)
+_RENAMES = re.compile(
+    r"\bwas (?:the|an?|our|my) (?:old|previous|first|wrong|earlier)\b|\bdidn'?t work out\b", re.IGNORECASE
+)
 _REPLACED = re.compile(
     r"\b(?:replac|swap)\w* (?:the |our |a )?(?P<old>[^,.;]{1,48}?) (?:with|by|"
     r"for)\b",

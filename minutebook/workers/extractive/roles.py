@@ -32,7 +32,7 @@ _FRAMES: tuple[re.Pattern[str], ...] = (
         rf"(?: the| our| my| a| an| your| der| die| el| la| le)? (?P<thing>[^,.;:!?—–()]{{0,40}}?\b{_ROLE}\b[^,.;:!?]{{0,40}})"
     ),
     re.compile(rf"\b{_NAME} ?{_AUX}\b{_DOES} {_THING}"),
-    re.compile(rf"\b{_NAME} ?{_AUX}(?P<thing>signs off|approves|reviews|is on call)\b"),
+    re.compile(rf"\b{_NAME} ?{_AUX}(?P<thing>signs off|approves|reviews|is on call)(?= now| today| from| instead|[,.;!?]|$)"),
     re.compile(
         rf"(?P<thing>[^,.;:!?—–()]{{2,60}}?) (?:goes|go|went|moves?|moved|belongs?|(?:is|are|be) (?:\w+ )?"
         rf"(?:by|with|handled by|owned by)|from|by) (?:now )?(?:to |with |by )?{_NAME}"
@@ -80,9 +80,7 @@ def people_of(text: str) -> People:
     text = text[:EXAMINED_CHARACTERS].strip(" *_\"'")
     if not any(character.isupper() for character in text):
         return NOBODY
-    found = [
-        Duty(match["name"].lower(), _duty_words(match)) for frame in _FRAMES for match in frame.finditer(text)
-    ]
+    found = [Duty(match["name"].lower(), _duty_words(match)) for frame in _FRAMES for match in frame.finditer(text)]
     gone = frozenset(match["name"].lower() for match in _GONE.finditer(text))
     duties = tuple(dict.fromkeys(duty for duty in found if duty.person not in gone))
     return People(duties, gone, bool(_ADDED.search(text)))

@@ -54,8 +54,16 @@ _KINDS: tuple[tuple[str, str], ...] = tuple(
 )
 _TOOL_KIND = {word: kind for kind, word in _KINDS}
 _TOOL = re.compile(r"\b(?:" + "|".join(re.escape(word) for _, word in _KINDS) + r")\b", re.IGNORECASE)
-_AMBIGUOUS = frozenset(("make", "just", "task", "merge", "rebase", "rest", "teams", "solid", "drone", "parcel", "black"))
-_LOOSE_KINDS = frozenset(("number",))
+_THINGS = ("path", "url", "hash", "name", "email")
+_DENIED = re.compile(r"\b(?:never|don'?t|do not|dont|no|nicht|nie|keine?|ne)\b", re.IGNORECASE)
+_HANDLED = re.compile(
+    _DENIED.pattern + r"|\b(?:touch\w*|edit\w*|modif\w+|delet\w+|remov\w+|read\w*|open\w*|look\w*|fix\w*|check\w*|merg\w+)\b",
+    re.IGNORECASE,
+)
+"""What is done to a thing, or forbidden, is no state of anything: "don't touch a.py" leaves b.py alone."""
+_AMBIGUOUS = frozenset(
+    ("make", "just", "task", "merge", "rebase", "rest", "teams", "solid", "drone", "parcel", "black")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +82,7 @@ def slots_of(text: str) -> tuple[Slot, ...]:
     topic: frozenset[str] = frozenset()
     text = text[:EXAMINED_CHARACTERS].replace("’", "'")
     for clause, glued in _clauses(text):
-        values = [*values_of(clause), *_tools(clause)]
+        values = _values(clause)
         words = content_words(clause) - frozenset(word for value in values for word in content_words(value.text))
         if glued and values:
             words |= topic
@@ -83,6 +91,14 @@ def slots_of(text: str) -> tuple[Slot, ...]:
             found.append(Slot(own or topic, value, carried=not own))
         topic = words or topic
     return tuple(found)
+
+
+def _values(clause: str) -> list[Value]:
+    values = [*values_of(clause), *_tools(clause)]
+    if not _HANDLED.search(clause):
+        return values
+    denied = bool(_DENIED.search(clause))
+    return [value for value in values if value.kind not in _THINGS and not (denied and value.kind.startswith("tool"))]
 
 
 def _clauses(text: str) -> list[tuple[str, bool]]:
@@ -110,32 +126,57 @@ def _tool_words(values: list[Value], value: Value) -> frozenset[str]:
     return frozenset(word for one in values if one.kind.startswith("tool") for word in content_words(one.text))
 
 
-def refill(new: tuple[Slot, ...], old: tuple[Slot, ...], stale: frozenset[str], *, marked: bool) -> bool:
-    """Whether a slot of an old statement gets another value. stale: words that the new statement names as old."""
-    given, held = {slot.value.text for slot in new}, {slot.value.text for slot in old}
-    named_old = bool(stale) or bool(given & held)
-    fresh = [
-        slot for slot in new if slot.value.text not in held and not (content_words(slot.value.text) or {""}) <= stale
-    ]
-    gone = [slot for slot in old if slot.value.text not in given or content_words(slot.value.text) <= stale]
-    if named_old:
-        gone += [slot for slot in old if slot.value.text in given and _fresh_beside(slot, fresh)]
-    return any(_fits(one, other, marked or named_old) for one in fresh for other in gone)
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """The slots of a statement that may refill older ones. stale: words that it names as old. words: of all slots."""
+
+    slots: tuple[Slot, ...]
+    stale: frozenset[str]
+    given: frozenset[str]
+    words: frozenset[str]
 
 
-def _fresh_beside(slot: Slot, fresh: list[Slot]) -> bool:
-    return any(comparable(one.value, slot.value) for one in fresh)
+def filling_of(text: str, stale: frozenset[str]) -> Filling:
+    """What a statement fills, without the values that it names as old."""
+    slots = slots_of(text)
+    fresh = tuple(slot for slot in slots if not (words := content_words(slot.value.text)) or not words <= stale)
+    return Filling(
+        fresh,
+        stale,
+        frozenset(slot.value.text for slot in slots),
+        words_of(fresh),
+    )
+
+
+def words_of(slots: tuple[Slot, ...]) -> frozenset[str]:
+    """The words of all slots."""
+    return frozenset[str]().union(*(slot.words for slot in slots))
+
+
+def refill(new: Filling, old: tuple[Slot, ...], *, marked: bool) -> bool:
+    """Whether a slot of an old statement gets another value."""
+    marked = marked or any(slot.value.text in new.given for slot in old)
+    for one in new.slots:
+        for other in old:
+            # The cheapest test first: of a hundred pairs hardly one shares a word.
+            if not one.words.isdisjoint(other.words) and _fits(one, other, marked):
+                held = {slot.value.text for slot in old}
+                if one.value.text not in held and (marked or other.value.text not in new.given):
+                    return True
+    return False
 
 
 def _fits(new: Slot, old: Slot, marked: bool) -> bool:
     """The same words, or fewer of them, with a value of the same type."""
-    if not comparable(new.value, old.value) or not new.words or not old.words:
+    same_kind = new.value.kind == old.value.kind
+    if new.value.text == old.value.text or not (same_kind or (marked and comparable(new.value, old.value))):
         return False
-    shared = len(new.words & old.words)
+    if not comparable(new.value, old.value):
+        return False
     if new.words == old.words:
-        return new.value.kind == old.value.kind or marked
-    within = new.words <= old.words or old.words <= new.words
+        return True
+    shared = len(new.words & old.words)
+    within = shared in (len(new.words), len(old.words))
     if marked:
         return within or shared >= max(2, 0.6 * min(len(new.words), len(old.words)))
-    same_kind = new.value.kind == old.value.kind
-    return within and shared >= 2 and same_kind and len(new.words ^ old.words) <= 2
+    return within and shared >= 2 and len(new.words ^ old.words) <= 2

@@ -156,7 +156,11 @@ def _goes_on(sentence: str, previous: str) -> bool:
 def _without_introducers(statements: list[Statement]) -> Iterator[Statement]:
     """A line that only announces what stands below it ("I just got this from support:") states nothing itself."""
     for statement in statements:
-        announces = statement.text.rstrip().endswith((":", "：")) and statement.kind in ("fact", "assertion", "decision")
+        announces = statement.text.rstrip().endswith((":", "：")) and statement.kind in (
+            "fact",
+            "assertion",
+            "decision",
+        )
         yield replace(statement, kind="aside", soft=False) if announces else statement
 
 

@@ -72,10 +72,12 @@ _NUMBER_WORDS = {
     )
 }
 _UNITS = (
-    ("duration",
+    (
+        "duration",
         r"(?:ms|milliseconds?|s|secs?|sekunden?|segundos?|secondes?|seconds?|m|mins?|minutes?|minuten|minutos?|h|hrs?|"
         r"hours?|stunden?|horas?|heures?|days?|tagen?|d[ií]as?|jours?|weeks?|wochen?|semanas?|semaines?|months?|monaten?|"
-        r"meses|mois|years?|jahren?|años?|ans)"),
+        r"meses|mois|years?|jahren?|años?|ans)",
+    ),
     ("size", r"(?:b|kb|mb|gb|tb|kib|mib|gib|bytes?|tokens?)"),
     ("percent", r"(?:%|percent|pct)"),
 )
@@ -116,9 +118,11 @@ _VERB = re.compile(
 _SUBJECT_STOP = re.compile(
     r"[,;:.!?—–(]|\b(?:actually|no|sorry|wait|correction|that|and|but|because|so|please|bump|raise|lower|set|"
     r"change|move|switch|push|increase|"
-    r"decrease|reduce|extend|make|rename|update|shorten|cut|where|when|if|then|ok|okay|for|of|in|on|at|with|we|i|"
+    r"decrease|reduce|extend|make|rename|update|shorten|cut|where|when|if|then|ok|okay|in|on|at|with|we|i|"
     r"you|it)\b"
 )
+_OF = re.compile(r"\b(?:of|for)\b")
+_BOUNDS = frozenset(("limit", "minimum"))
 _STATING = frozenset(
     (
         "is",
@@ -166,7 +170,8 @@ class Value:
 class Subject:
     """words: content words and values, normalised. values: by type. phrase: the noun phrase before the verb.
 
-    head: the last word of the phrase. numbers_only: the words of the values. states: the verb says what something is.
+    head: the last word of the phrase. numbers_only: the words of the values. topic: the words without the values.
+    states: the verb says what something is.
     """
 
     words: frozenset[str]
@@ -174,12 +179,8 @@ class Subject:
     phrase: frozenset[str]
     head: str
     numbers_only: frozenset[str]
+    topic: frozenset[str]
     states: bool
-
-    @property
-    def topic(self) -> frozenset[str]:
-        """The words without the values."""
-        return self.words - self.numbers_only
 
 
 def subject_of(text: str) -> Subject:
@@ -189,7 +190,8 @@ def subject_of(text: str) -> Subject:
     values = values_of(lowered)
     phrase, head, verb = _noun_phrase(lowered)
     value_words = frozenset(word for value in values for word in content_words(value.text))
-    return Subject(content_words(lowered), values, phrase - value_words, head, value_words, verb in _STATING)
+    words = content_words(lowered)
+    return Subject(words, values, phrase - value_words, head, value_words, words - value_words, verb in _STATING)
 
 
 @lru_cache(maxsize=8_192)
@@ -233,6 +235,8 @@ def same_subject(one: Subject, other: Subject) -> bool:
     """Whether the two noun phrases name one thing: equal, or one in fewer words with the same last one."""
     if not one.phrase or not other.phrase or one.head != other.head:
         return False
+    if one.phrase & other.phrase <= _BOUNDS:
+        return one.topic <= other.topic or other.topic <= one.topic
     return one.phrase <= other.phrase or other.phrase <= one.phrase
 
 
@@ -265,9 +269,9 @@ def _noun_phrase(lowered: str) -> tuple[frozenset[str], str, str]:
     """The words between a pause and a verb: the first such span that says something, its last word, the verb."""
     for verb in _VERB.finditer(lowered):
         before = _SUBJECT_STOP.split(lowered[max(0, verb.start() - 80) : verb.start()])[-1]
-        words = [form for token in before.split() for form in content_words(token)]
+        words = _ordered_words(before)
         if words:
-            return frozenset(words[-4:]), words[-1], verb.group()
+            return frozenset(words[-4:]), (_ordered_words(_OF.split(before)[0]) or words)[-1], verb.group()
     return _before_value(lowered)
 
 
@@ -275,5 +279,9 @@ def _before_value(lowered: str) -> tuple[frozenset[str], str, str]:
     """Of an order ("make the request timeout 30s") the words between its verb and the first value."""
     value = _VALUES.search(lowered)
     before = _SUBJECT_STOP.split(lowered[max(0, value.start() - 80) : value.start()])[-1] if value else ""
-    words = [form for token in before.split() for form in content_words(token)]
+    words = _ordered_words(before)
     return (frozenset(words[-4:]), words[-1], "") if words else (frozenset(), "", "")
+
+
+def _ordered_words(text: str) -> list[str]:
+    return [form for token in text.split() for form in content_words(token)]

@@ -224,7 +224,12 @@ def _printed(results: Sequence[Result]) -> Iterator[Draft]:
     """Errors that a command printed although it ended well, the newest ones; what only reads a file is not meant."""
     seen: dict[str, tuple[Result, int]] = {}
     for result in results:
-        quiet = result.failed or not result.command or bool(_READS_ONLY.match(result.command)) or _PIPED.search(result.command)
+        quiet = (
+            result.failed
+            or not result.command
+            or bool(_READS_ONLY.match(result.command))
+            or _PIPED.search(result.command)
+        )
         if quiet or has_traceback(result.lines) or test_summary(result.lines):
             continue
         line, count = printed_error(result.lines)
