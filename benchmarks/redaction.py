@@ -2,7 +2,7 @@
 
     python benchmarks/redaction.py FOLDER [--show] [--rounds 9]
 
-FOLDER holds session files (*.jsonl), or set MINUTEBOOK_SESSIONS. Reading and redacting take turns in one run and
+FOLDER holds session files (*.jsonl); without it, MINUTEBOOK_SESSIONS or the examples. Reading and redacting take turns in one run and
 medians are compared, so that a busy machine slows both. --show prints every hit for reading by hand: it shows secrets.
 """
 
@@ -10,9 +10,10 @@ import argparse
 import json
 import os
 import statistics
+import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,14 +59,16 @@ def show_hits(texts: list[str], show: bool) -> None:
     print("hits by type:", dict(kinds) or "none")
 
 
-def main() -> None:
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    """Print what is found, and how long it takes; over the examples unless a folder is named."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, nargs="?", default=os.environ.get("MINUTEBOOK_SESSIONS"))
+    parser.add_argument("folder", type=Path, nargs="?", default=os.environ.get("MINUTEBOOK_SESSIONS", EXAMPLES))
     parser.add_argument("--show", action="store_true", help="print every hit")
     parser.add_argument("--rounds", type=int, default=9)
-    options = parser.parse_args()
-    if options.folder is None:
-        parser.error("name a folder of session files, or set MINUTEBOOK_SESSIONS")
+    options = parser.parse_args(arguments)
     files, lines = readable_lines(Path(options.folder))
     texts = [text for line in lines for text in string_values(json.loads(line))]
     print(f"{files} files, {len(lines):,} lines, {len(texts):,} strings, {sum(map(len, texts)):,} characters in them")
@@ -86,4 +89,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
