@@ -7,7 +7,8 @@ READY := $(VENV)/.ready
 .PHONY: demo test check format bench docs clean
 
 demo: $(READY)
-	$(BIN)/om replay examples/orders-service.jsonl
+	@rm -f demo.sqlite demo.sqlite.* demo.sqlite-*
+	$(BIN)/om replay --step --store demo.sqlite examples/orders-service.jsonl
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto
@@ -27,7 +28,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 docs: $(READY)
-	$(BIN)/python -m minutebook.settings_reference > docs/settings.md
+	$(BIN)/python docs/refresh.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

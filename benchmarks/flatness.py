@@ -59,9 +59,9 @@ def report(name: str, runs: dict[int, Callable[[], object]]) -> None:
             times[count].append(perf_counter() - start)
     small, large = median(times[SMALL]), median(times[LARGE])
     ratio = large / small
-    print(
-        f"  {name:<11} {small * 1e3:7.3f} ms → {large * 1e3:7.3f} ms   ratio {ratio:4.2f} (bar {BAR}) {'ok' if ratio <= BAR else 'OVER'}"
-    )
+    verdict = "ok" if ratio <= BAR else "OVER"
+    shown = f"{small * 1e3:7.3f} ms → {large * 1e3:7.3f} ms"
+    print(f"  {name:<11} {shown}   ratio {ratio:4.2f} (bar {BAR}) {verdict}")
 
 
 def compose(store: Store, branch: Branch, length: int) -> str:

@@ -3,7 +3,8 @@
     python benchmarks/redaction.py FOLDER [--show] [--rounds 9]
 
 FOLDER holds session files (*.jsonl); without it, MINUTEBOOK_SESSIONS or the examples. Reading and redacting take turns
-in one run and medians are compared, so that a busy machine slows both. --show prints every hit for reading by hand: it shows secrets.
+in one run and medians are compared, so that a busy machine slows both. --show prints every hit for reading by hand:
+it shows secrets.
 """
 
 import argparse

@@ -112,8 +112,8 @@ def clocks(status: Status) -> Iterator[Row]:
     yield Row("Next observation", "", status.observe)
     yield Row("Next reflection", "", status.reflect)
     yield Row("Next compaction", "", status.compact, status.compact_mode)
-    yield Row("Visible pool", "", status.visible_pool, "full: the next compaction applies drops")
-    yield Row("Active pool", "", status.active_pool, "above: the dropper works")
+    yield Row("Visible pool", "", status.visible_pool, "at 100 % the next compaction applies the drops")
+    yield Row("Active pool", "", status.active_pool, "over 100 % the dropper works")
     yield Row("Reflections carried", "", status.context, "by a compaction, digest included")
 
 

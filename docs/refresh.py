@@ -1,0 +1,53 @@
+"""Run the commands that the docs show, and put what they print into the pages: `make docs`.
+
+A block to refresh follows a comment `<!-- output: NAME -->`. Times and paths of this machine are the only things
+changed: the checkout's path becomes ~/minutebook.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from minutebook.settings_reference import reference_markdown
+
+ROOT = Path(__file__).resolve().parents[1]
+OM = Path(sys.executable).with_name("om")
+EXAMPLE = "examples/orders-service.jsonl"
+WORDS = ("page", "size", "cap")
+BLOCK = re.compile(r"(<!-- output: (?P<name>[^>]+) -->\n```\n).*?(```\n)", re.DOTALL)
+
+
+def run(*arguments: str) -> str:
+    """What `om` prints on a page of 110 columns."""
+    done = subprocess.run(
+        [str(OM), *arguments], cwd=ROOT, capture_output=True, text=True, check=True, env={"COLUMNS": "110", "HOME": "/"}
+    )
+    return done.stdout.replace(str(ROOT), "~/minutebook").rstrip() + "\n"
+
+
+def outputs() -> dict[str, str]:
+    """Name of a block → its text."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = f"{folder}/store.sqlite"
+        demo = run("replay", "--step", "--store", store, EXAMPLE).replace(store, "demo.sqlite")
+        found = run("search", "--store", store, "--limit", "3", *WORDS)
+        record = re.search(r"\[([0-9a-f]{12})\] observation", found)
+        assert record is not None
+        source = run("recall", "--store", store, record[1])
+        status = run("status", "--store", store)
+    shown = f"$ om search {' '.join(WORDS)}\n{found}\n$ om recall {record[1]}\n{source}"
+    return {"make demo": demo, "om search, om recall": shown, "om status": status}
+
+
+def main() -> None:
+    """Refresh README.md and the settings reference."""
+    texts = outputs()
+    page = ROOT / "README.md"
+    page.write_text(BLOCK.sub(lambda match: match[1] + texts[match["name"]] + match[3], page.read_text()))
+    (ROOT / "docs" / "settings.md").write_text(reference_markdown())
+
+
+if __name__ == "__main__":
+    main()
