@@ -1,7 +1,6 @@
 """What every test has: a clean environment and home, no network by accident, a store in a temporary folder."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,9 +20,9 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def sessions_dir() -> Iterator[Path]:
+def sessions_dir() -> Path:
     """Real session files, which are not part of the project; the tests that want them skip without."""
     folder = Path(os.environ.get("MINUTEBOOK_SESSIONS", ROOT.parent / "shared" / "sessions"))
     if not folder.is_dir():
         pytest.skip("no folder of real session files: set MINUTEBOOK_SESSIONS")
-    yield folder
+    return folder

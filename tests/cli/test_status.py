@@ -235,8 +235,8 @@ Reflections         1 recorded / 0 visible  +1
 Next observation    ░░░░░░░░░░░░░░░░         ~0 / 10,000      0 %
 Next reflection     ░░░░░░░░░░░░░░░░         ~0 / 20,000      0 %
 Next compaction     ░░░░░░░░░░░░░░░░     ~1,002 / 81,000      1 %   calibrated
-Visible pool        ░░░░░░░░░░░░░░░░         ~0 / 20,000      0 %   full: the next compaction applies drops
-Active pool         ░░░░░░░░░░░░░░░░        ~11 / 10,000      0 %   above: the dropper works
+Visible pool        ░░░░░░░░░░░░░░░░         ~0 / 20,000      0 %   at 100 % the next compaction applies the drops
+Active pool         ░░░░░░░░░░░░░░░░        ~11 / 10,000      0 %   over 100 % the dropper works
 Reflections carried ░░░░░░░░░░░░░░░░         ~5 / 10,000      0 %   by a compaction, digest included
 
 Dropper             within target; ~1,002 tokens since its last coverage
