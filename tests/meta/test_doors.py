@@ -21,10 +21,7 @@ def callers_of(name: str, package: Path) -> set[str]:
     found = set()
     for path in package.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            called = (isinstance(node, ast.Name) and node.id == name) or (
-                isinstance(node, ast.Attribute) and node.attr == name
-            )
-            if called:
+            if name in (getattr(node, "id", ""), getattr(node, "attr", "")):
                 found.add(path.relative_to(package).as_posix())
     return found
 
