@@ -10,7 +10,7 @@ from minutebook.cli.root import om
 from minutebook.settings_reference import reference_markdown
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "examples" / "README.md"]
 PROSE = [*PAGES, *(ROOT / "minutebook").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py"), ROOT / "Makefile"]
 FOREIGN = re.compile(r"/work/|/tmp/venv|/root/|site-packages/")
 
