@@ -85,7 +85,8 @@ ENTRIES = st.lists(
     max_size=8,
 )
 TEMPLATES = re.compile(
-    r"^(?:User(?: corrected| asked| considered|'s question)?|Assistant|User showed an error|Branch summary): "
+    r"^(?:User(?: corrected| asked| considered| declined|'s question)?|Assistant|Task given|User showed an error|"
+    r"Branch summary): "
     r'"(?P<a>.*?)"(?: …)?'
     r'(?: \(was: "(?P<b>.*)"(?: …)?\))?$'
     r'|^User answered: "(?P<c>.*)" to the assistant\'s "(?P<d>.*)"(?: …)?$'

@@ -187,6 +187,7 @@ def test_untyped_user_entries_and_tool_results_state_nothing() -> None:
     from extractive_kit import call, result
 
     entries = (
+        user("ok"),
         user("You must always use tabs.", typed=False),
         assistant("", call("Read", "c1", file_path="README.md")),
         result("c1", "IMPORTANT: always use tabs. Never commit to main.", tool="Read"),

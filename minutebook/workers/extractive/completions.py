@@ -12,6 +12,8 @@ from minutebook.workers.extractive.sentences import prose_of, quoted
 
 SENTENCES_PER_FINAL = 3
 SENTENCES_PER_STEP = 1
+RESULT_SENTENCES = 12
+"""A sub-agent's last answer is its whole result; of a long one so many statements are kept."""
 QUOTE_CHARACTERS = 260
 EXAMINED_CHARACTERS = 500
 SHORTEST_CHARACTERS = 12
@@ -50,7 +52,14 @@ _COMPLETION = re.compile(
 )
 _FINDING = re.compile(
     r"\b(?:root cause|the (?:real |actual |underlying )?(?:problem|issue|bug|cause|culprit|reason) (?:is|was)|"
-    r"turns out|caused by|this (?:fails|happens|happened|failed|broke) because|found (?:the|that)|confirmed)\b",
+    r"turns out|caused by|this (?:fails|happens|happened|failed|broke) because|found (?:the|that)|confirmed)\b|"
+    r"^\W{0,4}(?:root cause|cause|found(?: it)?|finding|conclusion|diagnosis|verdict|explanation|bug|result|key "
+    r"insight)s?\W{0,3}:"
+    r"|\bthe (?:bug|problem|issue|culprit|failure|error|crash|leak|regression) (?:is|was|sits|lies|comes|came) "
+    r"(?!that you)"
+    r"|\b(?:fails?|failed|crash(?:es|ed)?|breaks?|broke|hangs?|is slow|leaks?|flak(?:es|y)) (?:because|since|when|"
+    r"whenever|as|due)\b"
+    r"|\bthe reason (?:is|was|why)\b|\b(?:introduced|broken) (?:in|by) `?[0-9a-f]{7}\b",
     re.IGNORECASE,
 )
 _BLOCKER = re.compile(
@@ -59,6 +68,15 @@ _BLOCKER = re.compile(
     r"a decision|manual)|known (?:issue|limitation))\b",
     re.IGNORECASE,
 )
+TASK_REACH = 8
+"""A sub-agent's task stands among the first entries; hosts put instructions before it."""
+TASK_CHARACTERS = 700
+_NEW_TASK = re.compile(r"\s*Message Type: NEW_TASK\b|\s*(?:Task|New task)\b", re.IGNORECASE)
+_HOST_TEXT = re.compile(
+    r"\s*(?:<[A-Za-z][\w:-]*|\[|/|!|Caveat:|This session is being continued|# (?:AGENTS|CLAUDE)|Base directory for "
+    r"this skill)"
+)
+_LINK_ONLY = re.compile(r"^\W*(?:\[[^\]]{1,200}\]\([^)]{1,400}\)|https?://\S+)\W*$")
 _WEAK_END = re.compile(r":\W*$")
 
 
@@ -100,6 +118,62 @@ def assistant_drafts(sources: Sequence[Shown]) -> list[Draft]:
             for at, (text, relevance) in enumerate(chosen)
         ]
     return drafts
+
+
+def task_drafts(sources: Sequence[Shown], told: bool) -> list[Draft]:
+    """What a sub-agent was told to do, and what it found; nothing where a person typed a prompt.
+
+    Such a session begins with an entry that nobody typed, and its last answer is what goes back to who asked.
+    told: whether the task was recorded before.
+    """
+    if any(one.placed.entry.typed for one in sources):
+        return []
+    task = next((one for one in sources[:TASK_REACH] if one.placed.position < TASK_REACH and _is_task(one)), None)
+    found: list[Draft] = []
+    if task:
+        order = (task.placed.position, 0)
+        text = quoted(text_of(task.placed.entry)[:8_000], TASK_CHARACTERS)
+        found.append(Draft(content=f"Task given: {text}", relevance="medium", sources=(task,), order=order))
+    return found + (_results(sources) if task or told else [])
+
+
+def _is_task(shown: Shown) -> bool:
+    entry, text = shown.placed.entry, text_of(shown.placed.entry)
+    if entry.role == "custom":
+        return bool(_NEW_TASK.match(text[:200]))
+    return entry.role == "user" and len(text) >= SHORTEST_CHARACTERS and not _HOST_TEXT.match(text[:200])
+
+
+def _results(sources: Sequence[Shown]) -> list[Draft]:
+    """Statements of the last answer of a batch, if it is long and nothing follows it: a report."""
+    answers = [one for one in answers_of(sources) if one.final]
+    if not answers or answers[-1].shown.placed.position != sources[-1].placed.position:
+        return []
+    shown = answers[-1].shown
+    sentences = prose_of(text_of(shown.placed.entry), pasted_too=False).sentences
+    telling = [text for text in sentences if len(text) > 40 and _says_something(text) and not _LINK_ONLY.match(text)]
+    order = shown.placed.position
+    return [
+        Draft(
+            content=f"Assistant: {quoted(text, QUOTE_CHARACTERS)}",
+            relevance="high" if at == 0 or _FINDING.search(text[:EXAMINED_CHARACTERS]) else "medium",
+            sources=(shown,),
+            order=(order, at - RESULT_SENTENCES),
+        )
+        for at, text in enumerate(_spread(telling))
+    ]
+
+
+def _spread(sentences: list[str]) -> list[str]:
+    """At most RESULT_SENTENCES, from everywhere: the first, the findings, then every so many."""
+    if len(sentences) <= RESULT_SENTENCES:
+        return sentences
+    step = len(sentences) / RESULT_SENTENCES
+    chosen = {int(at * step) for at in range(RESULT_SENTENCES)}
+    found = [at for at, text in enumerate(sentences) if _FINDING.search(text[:EXAMINED_CHARACTERS])]
+    first = [0, *found[: RESULT_SENTENCES - 1]]
+    rest = [at for at in sorted(chosen) if at not in first]
+    return [sentences[at] for at in sorted(dict.fromkeys([*first, *rest[: RESULT_SENTENCES - len(first)]]))]
 
 
 def last_question(shown: Shown) -> str:

@@ -9,7 +9,7 @@ Each asks for a shared subject wherever the correction names one, so that a fact
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from minutebook.records import Observation
@@ -32,13 +32,15 @@ _QUOTED_CONTENT = re.compile(
     re.DOTALL,
 )
 _EVENT = re.compile(
-    r"^(?:Edited|Wrote|Deleted|Moved|Command failed|Command printed|Tests|Committed|Pushed|Tagged|Created branch|Opened pull request|"
+    r"^(?:Edited|Wrote|Deleted|Moved|Command failed|Command printed|Task given|Tests|Committed|Pushed|Tagged|Created "
+    r"branch|Opened pull request|"
     r"User showed|User rejected|Assistant finished|Recurring error|Often edited|Done)\b"
 )
 _DENIES = re.compile(
     r"\bno longer\b|\bany ?more\b|\b(?:don'?t|doesn'?t|do not) (?:need|have) to\b|\bno need\b|\b(?:it'?s|"
     r"is) (?:fine|ok|okay|allowed) (?:now )?to\b|\b(?:can|may|allowed to)\b(?! not| only)|"
-    r"\b(?:we|i|you|they) do (?:need|want|support|use|have)\b|\bout of (?:the )?(?:mvp|scope|release|plan|roadmap|v1)\b",
+    r"\b(?:we|i|you|they) do (?:need|want|support|use|have)\b|\bout of (?:the )?(?:mvp|scope|release|plan|roadmap|"
+    r"v1)\b",
     re.IGNORECASE,
 )
 _POINTS_BACK = re.compile(
@@ -119,23 +121,21 @@ def claim_of(observation: Observation, order: int) -> Claim | None:
 
 def claim(record_id: str, content: str, order: int) -> Claim | None:
     """The claim in a record's content: of the user, the assistant, or in another mind's words."""
+    parsed = _parsed(content)
+    return replace(parsed, id=record_id, order=order) if parsed else None
+
+
+@lru_cache(maxsize=8_192)
+def _parsed(content: str) -> Claim | None:
+    """A claim without its id and place; kept, since every run meets the same active observations again."""
     if _EVENT.match(content):
         return None
     found = _QUOTED_CONTENT.match(content)
     text = found[2] if found else content
-    subject = subject_of(text)
-    old, slots = _named_as_old(text), slots_of(text)
-    return Claim(
-        record_id,
-        text,
-        _kind(found[1] if found else "", text),
-        subject,
-        subject.words - old,
-        order,
-        people_of(text),
-        slots,
-        words_of(slots),
-    )
+    subject, slots = subject_of(text), slots_of(text)
+    asserted = subject.words - _named_as_old(text)
+    kind = _kind(found[1] if found else "", text)
+    return Claim("", text, kind, subject, asserted, 0, people_of(text), slots, words_of(slots))
 
 
 def replaced(correction: str, claims: Sequence[Claim], *, marked: bool = True) -> tuple[Claim, ...]:
@@ -248,7 +248,7 @@ def _about_it(
     if value_like or _PERSON_CUE.search(correction):
         missed = form == "move" and len(holding) == 1
         return holding[-1:] if not topic or missed else []
-    if total >= 6 and len(holding) > total / 2 or form == "not" and len(holding) > UNNAMED_MAX:
+    if (total >= 6 and len(holding) > total / 2) or (form == "not" and len(holding) > UNNAMED_MAX):
         return []
     kinds = _STATES - {"identity", "finished"} if form in ("move", "rename", "arrow", "gone") else _RULES
     return [claim for claim in holding if claim.kind in kinds]
@@ -266,17 +266,18 @@ def _contrasts(subject: Subject, claim: Claim, old: frozenset[str]) -> bool:
 
 
 def _by_new_value(correction: str, subject: Subject, claims: Sequence[Claim]) -> list[Claim]:
-    placed = {slot.value for slot in slots_of(correction)}
-    new = [value for value in _new_values(correction, subject) if value in placed]
+    new = _new_values(correction, subject)
     if subject.values and not new:
         return []
     return [claim for claim in claims if claim.kind != "assistant" and _another_value(subject, claim.subject, new)]
 
 
 def _new_values(text: str, subject: Subject) -> list[Value]:
-    """The values of a statement without those that it names as old."""
+    """The values of a statement without those that it names as old, and without things that are only handled."""
     old = _named_as_old(text)
-    return [value for value in subject.values if not (content_words(value.text) and content_words(value.text) <= old)]
+    placed = {slot.value for slot in slots_of(text)}
+    stated = [value for value in subject.values if value in placed]
+    return [value for value in stated if not (content_words(value.text) and content_words(value.text) <= old)]
 
 
 def _another_value(subject: Subject, other: Subject, new: Sequence[Value]) -> bool:
@@ -305,7 +306,7 @@ def _restates(text: str, subject: Subject, claim: Claim) -> bool:
         exact
         and bool(subject.values)
         and len(subject.values) == len(claim.subject.values)
-        and _differ(subject.values, claim.subject.values)
+        and _differ(_new_values(text, subject), claim.subject.values)
     )
 
 
@@ -344,7 +345,8 @@ def _by_topic(correction: str, subject: Subject, claims: Sequence[Claim]) -> lis
         shared = len(one & other)
         if not shared or claim.kind == "assistant" or _contrasts(subject, claim, frozenset()):
             continue
-        if (one <= other or other <= one or shared >= 2) and _differ(new, claim.subject.values):
+        apart = subject.head not in other and claim.subject.head not in one
+        if (one <= other or other <= one or (shared >= 2 and not apart)) and _differ(new, claim.subject.values):
             return [claim]
         if not names_old and shared >= max(least, 0.5 * len(other)) and claim.kind in _RULES:
             return [claim]

@@ -37,7 +37,8 @@ _TRACEBACK = "Traceback (most recent call last)"
 _RAISED = re.compile(r"^[A-Za-z_][\w.]{2,120}(?:: \S.*|)$")
 _MARKED = re.compile(
     r"^(?:\[?[\d:.,TZ/+ -]{8,40}(?: [A-Z]{3,4})?\]?[ :|-]*)?(?:[\w.@/-]{1,40}[ :|]+){0,3}?"
-    r"\[?(?:ERROR|FATAL|PANIC|CRITICAL|Error|error|fatal)\]?(?::|\]| {1,8}(?=\S))|^\s*(?:[\w.]+\.)?\w*(?:Error|Exception): \S"
+    r"\[?(?:ERROR|FATAL|PANIC|CRITICAL|Error|error|fatal)\]?(?::|\]| {1,8}(?=\S))|^\s*(?:[\w.]+\.)?\w*(?:Error|"
+    r"Exception): \S"
 )
 _GRAVE = re.compile(r"\b(?:FATAL|PANIC|CRITICAL|panic|fatal)\b")
 _NUMBERS = re.compile(r"\d+")

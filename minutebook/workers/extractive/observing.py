@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from minutebook.records import Relevance
 from minutebook.workers.contract import Desk, ObserveBatch, Shown
 from minutebook.workers.extractive.calls import text_of
-from minutebook.workers.extractive.completions import assistant_drafts, last_question
+from minutebook.workers.extractive.completions import assistant_drafts, last_question, task_drafts
 from minutebook.workers.extractive.corrections import Claim, claim, claim_of, replaced
 from minutebook.workers.extractive.drafts import Draft, in_ledger_order
 from minutebook.workers.extractive.errorlines import error_line
@@ -38,7 +38,8 @@ def observe(batch: ObserveBatch, desk: Desk) -> None:
 def observations_of(batch: ObserveBatch) -> list[Draft]:
     """The drafts that are kept, in order, with the ids of the observations that each one replaces."""
     drafts = [*_user_drafts(batch.sources), *assistant_drafts(batch.sources), *tool_drafts(batch.sources)]
-    drafts += _branch_summaries(batch.sources)
+    told = any(one.content.startswith("Task given: ") for one in batch.observations)
+    drafts += [*task_drafts(batch.sources, told), *_branch_summaries(batch.sources)]
     drafts.sort(key=lambda draft: draft.order)
     linked = _without_repeats(_linked(drafts, batch), batch)
     return _selected(linked, batch)

@@ -1,6 +1,7 @@
 """The old states that a statement names: "not 8080", "instead of yarn", "from Redis Streams to…", "yarn -> pnpm"."""
 
 import re
+from functools import lru_cache
 
 from minutebook.workers.extractive.subjects import content_words, subject_of
 
@@ -60,24 +61,27 @@ _GONE = re.compile(
 _JUDGED = re.compile(
     r"(?P<old>[\w./@:#-]+(?: (?!was\b|were\b|is\b|are\b|it\b)[\w./@:#-]+){0,2}) (?:(?:was|were|is|are|seems?|feels?) )?"
     r"(?:(?:way|far|much|a bit|still|just|simply|clearly|really) )*"
-    r"(?:(?:too|to) (?:much|many|few|little|long|short|big|small|large|high|low|slow|fast|tight|strict|often|late|early|"
+    r"(?:(?:too|to) (?:much|many|few|little|long|short|big|small|large|high|low|slow|fast|tight|strict|often|late|"
+    r"early|"
     r"bright|dark|optimistic|generous)\b|not enough\b|(?:a|my|our) (?:mistake|error|typo)\b|"
-    r"(?:wrong|a mistake|silly|outdated|obsolete)\b|(?:was|were) (?:the|an?|our|my) (?:old|previous|first|wrong|earlier)\b|"
+    r"(?:wrong|a mistake|silly|outdated|obsolete)\b|(?:was|were) (?:the|an?|our|my) (?:old|previous|first|wrong|"
+    r"earlier)\b|"
     r"kills?\b|didn'?t work out\b|did not work out\b|no longer\b)",
     re.IGNORECASE,
 )
 _CONTRAST = re.compile(r"[,;—–]|\s-\s|\bbut\b|\buse\b|\bit'?s\b|\bany ?more\b|\bsondern\b|\bsino\b", re.IGNORECASE)
 
 
-def old_values(text: str) -> list[tuple[str, str]]:
-    """The old states that a text names, each with the form that names it (move, not, was, arrow, gone)."""
+@lru_cache(maxsize=1_024)
+def old_values(text: str) -> tuple[tuple[str, str], ...]:
+    """The old states that a text names, each with the form that names it (move, not, was, arrow, judged, gone)."""
     text = text[:600]
     found = [(form, match["old"].strip()) for form, pattern in _OLD_FORMS for match in pattern.finditer(text)]
     found += [("move", match["old"]) for match in _REPLACED.finditer(text)]
     found += [("arrow", match["old"]) for match in _ARROW.finditer(text)]
     found += [("judged", match["old"]) for match in _JUDGED.finditer(text)]
     found += [("gone", match["old"].strip()) for match in _GONE.finditer(text)]
-    return [(form, span) for form, span in found if _is_old_state(form, span, text)]
+    return tuple((form, span) for form, span in found if _is_old_state(form, span, text))
 
 
 def _is_old_state(form: str, span: str, text: str) -> bool:

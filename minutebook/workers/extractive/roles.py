@@ -29,10 +29,13 @@ _AUX = r"(?:(?:now|will|has|have|shall|should|is|still|currently|jetzt|'ll|'s|�
 _FRAMES: tuple[re.Pattern[str], ...] = (
     re.compile(
         rf"\b{_NAME}(?:'s|’s| is| are| ist| es| est| will be| becomes| was)(?: now| jetzt)?"
-        rf"(?: the| our| my| a| an| your| der| die| el| la| le)? (?P<thing>[^,.;:!?—–()]{{0,40}}?\b{_ROLE}\b[^,.;:!?]{{0,40}})"
+        rf"(?: the| our| my| a| an| your| der| die| el| la| le)? "
+        rf"(?P<thing>[^,.;:!?—–()]{{0,40}}?\b{_ROLE}\b[^,.;:!?]{{0,40}})"
     ),
     re.compile(rf"\b{_NAME} ?{_AUX}\b{_DOES} {_THING}"),
-    re.compile(rf"\b{_NAME} ?{_AUX}(?P<thing>signs off|approves|reviews|is on call)(?= now| today| from| instead|[,.;!?]|$)"),
+    re.compile(
+        rf"\b{_NAME} ?{_AUX}(?P<thing>signs off|approves|reviews|is on call)(?= now| today| from| instead|[,.;!?]|$)"
+    ),
     re.compile(
         rf"(?P<thing>[^,.;:!?—–()]{{2,60}}?) (?:goes|go|went|moves?|moved|belongs?|(?:is|are|be) (?:\w+ )?"
         rf"(?:by|with|handled by|owned by)|from|by) (?:now )?(?:to |with |by )?{_NAME}"

@@ -7,11 +7,12 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from minutebook.workers.extractive.subjects import Value, comparable, content_words, values_of
+from minutebook.workers.extractive.subjects import Value, comparable, content_words, plain_of, values_of
 
 EXAMINED_CHARACTERS = 400
 _CLAUSE = re.compile(
-    r"(?<=[\w\"')`])(?P<mark>[,;!?:]|\.(?=\s|$))\s+|\s[—–-]+\s|\s\((?=\S)|\s(?:but|because|since|so that|where|which|while)\s"
+    r"(?<=[\w\"')`])(?P<mark>[,;!?:]|\.(?=\s|$))\s+|\s[—–-]+\s|\s\((?=\S)|\s(?:but|because|since|so that|where|which|"
+    r"while)\s"
 )
 _KINDS: tuple[tuple[str, str], ...] = tuple(
     (f"tool{at}", word)
@@ -57,7 +58,8 @@ _TOOL = re.compile(r"\b(?:" + "|".join(re.escape(word) for _, word in _KINDS) + 
 _THINGS = ("path", "url", "hash", "name", "email")
 _DENIED = re.compile(r"\b(?:never|don'?t|do not|dont|no|nicht|nie|keine?|ne)\b", re.IGNORECASE)
 _HANDLED = re.compile(
-    _DENIED.pattern + r"|\b(?:touch\w*|edit\w*|modif\w+|delet\w+|remov\w+|read\w*|open\w*|look\w*|fix\w*|check\w*|merg\w+)\b",
+    _DENIED.pattern
+    + r"|\b(?:touch\w*|edit\w*|modif\w+|delet\w+|remov\w+|read\w*|open\w*|look\w*|fix\w*|check\w*|merg\w+)\b",
     re.IGNORECASE,
 )
 """What is done to a thing, or forbidden, is no state of anything: "don't touch a.py" leaves b.py alone."""
@@ -68,11 +70,11 @@ _AMBIGUOUS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """words: what the value is of. value: the literal. carried: whether the words stand in an earlier clause."""
+    """words: what the value is of. value: the literal. lead: the first word of its clause."""
 
     words: frozenset[str]
     value: Value
-    carried: bool = False
+    lead: str
 
 
 @lru_cache(maxsize=8_192)
@@ -80,17 +82,23 @@ def slots_of(text: str) -> tuple[Slot, ...]:
     """The slots of a text, first to last."""
     found: list[Slot] = []
     topic: frozenset[str] = frozenset()
-    text = text[:EXAMINED_CHARACTERS].replace("’", "'")
+    lead = ""
+    text = plain_of(text[:EXAMINED_CHARACTERS])
     for clause, glued in _clauses(text):
         values = _values(clause)
         words = content_words(clause) - frozenset(word for value in values for word in content_words(value.text))
         if glued and values:
             words |= topic
+        if words:
+            lead = _first_of(clause, words) or lead
         for value in values:
-            own = words | _tool_words(values, value)
-            found.append(Slot(own or topic, value, carried=not own))
+            found.append(Slot(words | _tool_words(values, value) or topic, value, lead))
         topic = words or topic
     return tuple(found)
+
+
+def _first_of(clause: str, words: frozenset[str]) -> str:
+    return next((form for token in clause.split() for form in content_words(token) if form in words), "")
 
 
 def _values(clause: str) -> list[Value]:
@@ -178,5 +186,6 @@ def _fits(new: Slot, old: Slot, marked: bool) -> bool:
     shared = len(new.words & old.words)
     within = shared in (len(new.words), len(old.words))
     if marked:
-        return within or shared >= max(2, 0.6 * min(len(new.words), len(old.words)))
+        led = new.lead in old.words or old.lead in new.words
+        return within or (led and shared >= max(2, 0.6 * min(len(new.words), len(old.words))))
     return within and shared >= 2 and len(new.words ^ old.words) <= 2

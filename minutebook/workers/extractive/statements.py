@@ -10,6 +10,7 @@ from typing import Literal
 
 from minutebook.records import Relevance
 from minutebook.workers.extractive import wordings as words
+from minutebook.workers.extractive import wordings_context as context
 from minutebook.workers.extractive import wordings_other as others
 from minutebook.workers.extractive.roles import people_of
 from minutebook.workers.extractive.sentences import Prose, prose_of
@@ -148,9 +149,9 @@ def _goes_on(sentence: str, previous: str) -> bool:
     if len(sentence) + len(previous) > JOINED_MAX_CHARACTERS:
         return False
     plain, before = _matchable(sentence), _matchable(previous)
-    if words.DECLINES.search(plain):
-        return bool(words.WISH_OF_ANOTHER.search(before)) and not words.OWN_VOICE.match(before)
-    return bool(words.REASON.search(plain)) and _kind_of(before, previous) in _REASONED
+    if context.DECLINES.search(plain):
+        return bool(context.WISH_OF_ANOTHER.search(before)) and not context.OWN_VOICE.match(before)
+    return bool(context.REASON.search(plain)) and _kind_of(before, previous) in _REASONED
 
 
 def _without_introducers(statements: list[Statement]) -> Iterator[Statement]:
@@ -199,7 +200,7 @@ def _matchable(text: str) -> str:
 def _kind_of(plain: str, text: str) -> Kind:
     if asks := _asking_kind(plain):
         return asks
-    if words.DECLINES.search(plain) and not words.DECISION.search(plain):
+    if context.DECLINES.search(plain) and not words.DECISION.search(plain):
         return "declined"
     if words.REPORTED.search(plain) or _is_wish_of_another(plain):
         return "reported"
@@ -225,9 +226,9 @@ def _asking_kind(plain: str) -> Kind | None:
 
 def _is_wish_of_another(plain: str) -> bool:
     """What others want is told, and not yet a rule; what binds anyway ("legal wants us to…, so we must") stays one."""
-    if words.OWN_VOICE.match(plain) or words.CORRECTION.search(plain) or words.SOFT_CORRECTION.search(plain):
+    if context.OWN_VOICE.match(plain) or words.CORRECTION.search(plain) or words.SOFT_CORRECTION.search(plain):
         return False
-    return bool(words.WISH_OF_ANOTHER.search(plain)) and not words.CONSTRAINT.search(plain)
+    return bool(context.WISH_OF_ANOTHER.search(plain)) and not words.CONSTRAINT.search(plain)
 
 
 def _overrules_doubt(plain: str) -> bool:
@@ -257,7 +258,7 @@ def _stating_kind(plain: str, text: str) -> Kind:
             return kind
     if words.SELF_NAMED.search(text[:EXAMINED_CHARACTERS]):
         return "identity"
-    if words.TICKET_HEADER.match(plain):
+    if context.TICKET_HEADER.match(plain):
         return "assertion"
     if people_of(text).duties or others.OTHER_FACT.search(plain):
         return "fact"

@@ -74,9 +74,12 @@ _NUMBER_WORDS = {
 _UNITS = (
     (
         "duration",
-        r"(?:ms|milliseconds?|s|secs?|sekunden?|segundos?|secondes?|seconds?|m|mins?|minutes?|minuten|minutos?|h|hrs?|"
-        r"hours?|stunden?|horas?|heures?|days?|tagen?|d[ií]as?|jours?|weeks?|wochen?|semanas?|semaines?|months?|monaten?|"
-        r"meses|mois|years?|jahren?|años?|ans)",
+        (
+            r"(?:ms|milliseconds?|s|secs?|sekunden?|segundos?|secondes?|seconds?|m|mins?|minutes?|minuten|minutos?|h|hrs?|"
+            r"hours?|stunden?|horas?|heures?|days?|tagen?|d[ií]as?|jours?|weeks?|wochen?|semanas?|semaines?|months?|"
+            r"monaten?|"
+            r"meses|mois|years?|jahren?|años?|ans)"
+        ),
     ),
     ("size", r"(?:b|kb|mb|gb|tb|kib|mib|gib|bytes?|tokens?)"),
     ("percent", r"(?:%|percent|pct)"),
@@ -88,8 +91,10 @@ _DAY = (
     r"today|tonight|"
     r"next (?:week|month|quarter|sprint)|end of (?:the )?(?:week|month|quarter|year)|q[1-4]|\d{4}-\d\d-\d\d|"
     r"\d{1,2}(?:st|nd|rd|th)|"
-    r"(?:\d{1,2}\.? (?:de )?)?(?:januar|februar|märz|mai|juni|juli|oktober|dezember|enero|febrero|marzo|abril|mayo|junio|"
-    r"julio|agosto|septiembre|octubre|noviembre|diciembre|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|"
+    r"(?:\d{1,2}\.? (?:de )?)?(?:januar|februar|märz|mai|juni|juli|oktober|dezember|enero|febrero|marzo|abril|mayo|"
+    r"junio|"
+    r"julio|agosto|septiembre|octubre|noviembre|diciembre|janvier|février|mars|avril|juin|juillet|août|septembre|"
+    r"octobre|"
     r"novembre|décembre)|(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?|lunes|martes|miércoles|jueves|viernes|"
     r"sábado|domingo|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
 )
@@ -183,10 +188,10 @@ class Subject:
     states: bool
 
 
+@lru_cache(maxsize=8_192)
 def subject_of(text: str) -> Subject:
     """Everything that comparisons between statements need."""
-    text = text[:EXAMINED_CHARACTERS]
-    lowered = _number_words(text.lower().replace("’", "'"))
+    lowered = plain_of(text[:EXAMINED_CHARACTERS])
     values = values_of(lowered)
     phrase, head, verb = _noun_phrase(lowered)
     value_words = frozenset(word for value in values for word in content_words(value.text))
@@ -198,13 +203,19 @@ def subject_of(text: str) -> Subject:
 def content_words(text: str) -> frozenset[str]:
     """Normalised words that carry meaning; East Asian text as pairs of characters."""
     found: set[str] = set()
-    for token in _TOKEN.findall(_number_words(text.lower().replace("’", "'"))):
+    for token in _TOKEN.findall(plain_of(text)):
         found.update(_normal_forms(token.strip(".:-/#'")))
     for run in _EAST_ASIAN.findall(text):
         found.update(run[at : at + 2] for at in range(len(run) - 1))
     return frozenset(found)
 
 
+def plain_of(text: str) -> str:
+    """Lower case, with straight apostrophes, and small numbers in figures."""
+    return _number_words(text.lower().replace("’", "'"))
+
+
+@lru_cache(maxsize=8_192)
 def values_of(text: str) -> tuple[Value, ...]:
     """The literals of a text, first to last."""
     return tuple(

@@ -12,8 +12,8 @@ from minutebook.workers.extractive.errorlines import (
     has_traceback,
     is_failing,
     last_line,
-    printed_error,
     passed_packages,
+    printed_error,
     test_summary,
 )
 from minutebook.workers.extractive.sentences import one_line, quoted

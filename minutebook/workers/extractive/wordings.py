@@ -213,9 +213,11 @@ CONSTRAINT = any_of(
     r"\bso [^.;]{1,40} only \w+[.!]?$",
     r"\bnobody (?:but|except|other than)\b|\bno ?one (?:but|except|other than|may|is allowed)\b",
     r"^nothing (?:under|in|from|outside|inside|below|goes|may|gets?)\b",
-    r"\b(?:needs?|require[sd]?) (?:\w+ ){0,2}(?:approvals?|sign-?offs?|reviews?|reviewers?|permission|tests?|confirmation)\b",
+    r"\b(?:needs?|require[sd]?) (?:\w+ ){0,2}(?:approvals?|sign-?offs?|reviews?|reviewers?|permission|tests?|"
+    r"confirmation)\b",
     r"\bgo(?:es)? (?:through|via|past|by) [^.;]{1,30} first\b|\bhas to go through\b",
-    r"\bany(?:thing|one|body) (?:touching|over|above|under|below|outside|that|who|with) [^.;]{1,50}\b(?:needs?|must|goes|"
+    r"\bany(?:thing|one|body) (?:touching|over|above|under|below|outside|that|who|with) [^.;]{1,50}\b(?:needs?|must|"
+    r"goes|"
     r"go|has to|have to|requires?)\b",
     r"\b(?:tests?|docs?|design|spec|safety|security) first\b|\bevery (?:single )?time\.?$",
     r"^(?:all|every|each) [\w -]{1,40}(?:are|is|in|get|gets|as|incl|including|excl|excluding|with|without|go|goes)\b",
@@ -242,7 +244,8 @@ IDENTITY = any_of(
 SELF_NAMED = re.compile(r"\bI(?:'|’| a)m [A-ZÀ-Þ][\w-]+ [A-ZÀ-Þ][\w-]+|\b(?:This is|Here is) [A-Z][a-z]+ (?:from|of) ")
 PREFERENCE = any_of(
     r"\b(?:i'?d|i would|i'll|i will|we'd|we would) (?:be (?:grateful|glad|happy|thankful|pleased)|appreciate|value)\b",
-    r"\b(?:it )?would be (?:lovely|great|good|nice|best|ideal|preferable|much appreciated) if (?!we had|there (?:was|were))",
+    r"\b(?:it )?would be (?:lovely|great|good|nice|best|ideal|preferable|much appreciated) if (?!we had|there (?:was|"
+    r"were))",
     r"\bif (?:at all )?possible,? (?:please|keep|use|write|avoid)\b|\bideally\b",
     r"\bi(?:'d| would)? (?:much |really |strongly |generally |usually |also |personally )?(?:prefer|rather|"
     r"favou?r)\b",
@@ -261,8 +264,10 @@ PREFERENCE = any_of(
 )
 
 DECISION = any_of(
-    r"\bwe went (?:for|with)\b|\b(?:we|i) (?:ended up|finally|eventually) (?:going|went|with|using|use|took|chose|picked)\b",
-    r"\bit(?:'ll| will|'s going to| is going to) be (?!a (?:while|bit)|fine|ok|hard|easy|great|nice|a problem|ready|done)"
+    r"\bwe went (?:for|with)\b|\b(?:we|i) (?:ended up|finally|eventually) (?:going|went|with|using|use|took|chose|"
+    r"picked)\b",
+    r"\bit(?:'ll| will|'s going to| is going to) be (?!a (?:while|bit)|fine|ok|hard|easy|great|nice|a problem|ready|"
+    r"done)"
     r"[\w.-]+\b",
     r"\b[\w.+-]+ it is\b[.!]?$",
     r"\blet'?s (?:just |all |then |rather |definitely |also |simply |stick|go|use|keep|switch|move|drop|target|call|"
@@ -311,7 +316,8 @@ HYPOTHETICAL = any_of(
     r"\bwould it (?:be|make)\b",
 )
 COURTEOUS = re.compile(
-    r"\b(?:i'?d|i would|we'd|we would) (?:be (?:very |so )?(?:grateful|glad|happy|thankful|pleased|obliged)|(?:really )?appreciate)\b|"
+    r"\b(?:i'?d|i would|we'd|we would) (?:be (?:very |so )?(?:grateful|glad|happy|thankful|pleased|obliged)|(?:really "
+    r")?appreciate)\b|"
     r"\b(?:could|can|shall|should|might) we (?:perhaps|maybe|possibly|please)\b|\bperhaps you could\b|"
     r"\bwould be (?:lovely|great|good|nice|best|ideal|much appreciated) if you\b"
 )
@@ -332,7 +338,8 @@ REPORTED = re.compile(
     r"reddit|hacker news|twitter|forum|"
     r"guide|manual|example|changelog|log|output|email|page)\b[^.;]{0,30}\b(?:says?|said|states?|claims?|suggests?|"
     r"recommends?|mentions?|reads?|tells?|thinks?|told|wants?|insists?|shows?)\b|\baccording to\b|\bi read (?:that|"
-    r"somewhere)\b|\b(?:someone|somebody|some (?:people|guy|folks)|people)\b[^.;]{0,30}\b(?:sa(?:id|ys?)|wr(?:ote|ites?)|suggest(?:ed|s)?|"
+    r"somewhere)\b|\b(?:someone|somebody|some (?:people|guy|folks)|people)\b[^.;]{0,30}\b(?:sa(?:id|ys?)|wr(?:ote|"
+    r"ites?)|suggest(?:ed|s)?|"
     r"claim(?:ed|s)?|think(?:s)?)\b"
 )
 
@@ -370,36 +377,6 @@ BARE_PATH = re.compile(
 )
 SLASH_COMMAND = re.compile(r"^\s*/[\w:-]*(?:\s|$)|^\s*\[Request interrupted|^\s*!\w")
 
-WISH_OF_ANOTHER = any_of(
-    r"\b(?:wrote|writes|texted|mailed|e-?mailed|messaged|dm'?e?d|pinged|called|slacked) (?:me|us)\b",
-    r"\b(?:[a-z-]+ (?:from|of|in|at) [a-z -]{2,30}|(?:the |our |my |a |one of )[a-z' -]{2,40}|they|he|she|someone|somebody|"
-    r"[a-z][\w-]+) (?:just |also |keeps? )?(?:asked|asks|asking|wants?|wanted|suggested|suggests|proposed|proposes|"
-    r"requested|requests|demanded|demands|would like|would love|wished|wishes|begged|insisted|insists)\b"
-    r"(?! (?:per|a|an|in|on|to (?:me|us)\b|are|is|were)\b)(?! (?:me|you) (?:whether|if|why|how|what|when)\b)",
-)
-OWN_VOICE = re.compile(r"^(?:i|we|you|and i|so i|so we)\b")
-DECLINES = any_of(
-    r"\b(?:i|we)(?:'ve| have)? (?:already |politely |just |had to )?(?:told|tell|said|say|wrote|answered|replied)"
-    r"(?: (?:her|him|them|it|that|back))* (?:no\b|nope\b|that (?:we|i) (?:won'?t|don'?t|can'?t|will not)|we (?:won'?t|don'?t|can'?t))",
-    r"\b(?:i|we)(?:'ve| have)? (?:politely |already |just |had to )?(?:declined?|refused?|turned (?:it|that|them|her|him|this) down|"
-    r"rejected|said no|passed on|shot (?:it|that) down|pushed back)\b",
-    r"\b(?:we're|we are|i'm|i am|we will|we'll|i'll) not (?:going to )?do(?:ing)? (?:that|this|it)\b",
-    r"\b(?:we|i) (?:won'?t|will not|don'?t|do not) (?:do|want|build|need) (?:that|this|it)\b",
-    r"^(?:that'?s |it'?s )?(?:a )?(?:hard |firm |clear |definite )?no (?:from (?:me|us|my side)|for now)\b|^not (?:our|my) (?:job|problem|"
-    r"scope|concern)\b|\bnot (?:happening|going to happen|gonna happen)\b",
-)
-REASON = any_of(
-    r"^(?:the |my |our )?(?:main |real |only |simple )?reasons?(?: is| being| for (?:that|this|it))?\b",
-    r"^(?:because|since|so that|otherwise|that way|this way|why\?|the point is|background:?|rationale:?|motivation:?|"
-    r"grund:?|weil|sonst|porque|si no|parce que|sinon)\b",
-    r"^(?:that|this|it)(?:'s| is| was) (?:because|why|since|so that)\b|^(?:that|this) (?:lets|avoids|keeps|saves|spares|"
-    r"gives|means|allows)\b",
-)
-TICKET_HEADER = re.compile(
-    r"^(?:(?:ok|okay|next|now|then|and|so|on to|back to|start with|last|first)[,:.! ]*){0,3}(?:ticket |issue |task )?"
-    r"(?:#\d+|[a-z]{2,10}-\d+)\b[,:. —–-]*[^.;]{0,60}[.!]?$"
-)
-
 NAMED = re.compile(r"\b(?:is|are|it'?s) (?:called|named)\b")
 FACT_VERB = re.compile(
     r"\b(?:called|named|assume|promised|agreed|go|goes)\b|"
@@ -409,6 +386,7 @@ FACT_VERB = re.compile(
 )
 HARD_VALUE = re.compile(
     r"\d|`[^`]+`|[\w.-]+/[\w./-]+|\b\w+\.(?:py|ts|tsx|js|go|rs|java|toml|ya?ml|json|md|sql|sh|env|cfg|ini|lock|"
-    r"proto|css|html)\b|\b[A-Z][A-Z0-9_]{3,}\b|\w+@\w+|\b\w+_\w+\b|\b\w+(?:-\w+){2,}\b|(?<=[a-z,] )[A-Z][a-z]+\b|^[A-Z][a-z]+ (?:is|"
+    r"proto|css|html)\b|\b[A-Z][A-Z0-9_]{3,}\b|\w+@\w+|\b\w+_\w+\b|\b\w+(?:-\w+){2,}\b|(?<=[a-z,] )[A-Z][a-z]+\b|"
+    r"^[A-Z][a-z]+ (?:is|"
     r"owns|signs|runs|leads|reviews|approves|handles|maintains)\b"
 )

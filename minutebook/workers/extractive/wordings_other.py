@@ -5,11 +5,14 @@ import re
 from minutebook.workers.extractive.wordings import any_of
 
 OTHER_CORRECTION = any_of(
-    r"\b(?:finalmente|al final|mejor (?:usa|usamos|no)|ahora (?:es|usamos|ser[áa])|se (?:ha )?(?:cambi|movi|mud|pas)\w* (?:a|al)\b|"
+    r"\b(?:finalmente|al final|mejor (?:usa|usamos|no)|ahora (?:es|usamos|ser[áa])|se (?:ha )?(?:cambi|movi|mud|"
+    r"pas)\w* (?:a|al)\b|"
     r"pasa (?:a|al)\b|quise decir|perd[óo]n,)",
-    r"\b(?:finalement|tout compte fait|(?:on|nous) pass(?:e|ons) [àa]|n'(?:utilise|est|a)\w* plus|c'est plut[ôo]t|je voulais dire|"
+    r"\b(?:finalement|tout compte fait|(?:on|nous) pass(?:e|ons) [àa]|n'(?:utilise|est|a)\w* plus|c'est plut[ôo]t|je "
+    r"voulais dire|"
     r"pardon,|d[ée]cal[ée]e?|report[ée]e?)",
-    r"\b(?:jetzt doch|nun doch|doch (?:lieber|erst|besser|schon)|verschoben|umbenannt|nee,|quatsch|vertan|ich habe mich geirrt|"
+    r"\b(?:jetzt doch|nun doch|doch (?:lieber|erst|besser|schon)|verschoben|umbenannt|nee,|quatsch|vertan|ich habe "
+    r"mich geirrt|"
     r"mittlerweile|inzwischen|künftig|ab (?:heute|morgen|nächster|montag)|von nun an)",
     r"\b(?:en realidad|mejor dicho|me equivoqu[eé]|corrección|corrijo|a partir de ahora|ya no|olvida (?:eso|lo)|"
     r"en (?:vez|lugar) de|no es [^,.;]{1,30} sino)\b",
@@ -21,9 +24,11 @@ OTHER_CORRECTION = any_of(
     r"(?:ではなく|じゃなくて|訂正|やっぱり|今後は|間違え)",
 )
 OTHER_CONSTRAINT = any_of(
-    r"\b(?:bitte )?(?:keine?n?|nie|nicht) [^.,;]{2,60}(?<!problem)[.!]$|\bnur (?:noch )?(?:montags|dienstags|mittwochs|donnerstags|"
+    r"\b(?:bitte )?(?:keine?n?|nie|nicht) [^.,;]{2,60}(?<!problem)[.!]$|\bnur (?:noch )?(?:montags|dienstags|"
+    r"mittwochs|donnerstags|"
     r"freitags|mit|über|auf|in|für|nach)\b|\bfrist\b|\bspätestens\b",
-    r"^(?:por favor,? )?no (?:toques|toca|uses|hagas|subas|borres|cambies|metas|añadas|pongas)\b|\bplazo\b|\bfecha l[íi]mite\b",
+    r"^(?:por favor,? )?no (?:toques|toca|uses|hagas|subas|borres|cambies|metas|añadas|pongas)\b|\bplazo\b|\bfecha "
+    r"l[íi]mite\b",
     r"^(?:s'il te pla[îi]t,? )?ne \w+ (?:pas|jamais)\b|\bdate limite\b|\bpas de [^.,;]{2,40}[.!]?$",
     r"\b(?:nunca|siempre|no (?:debes?|uses?|toques?|hagas?|cambies?|puede)|debe(?:n|s)? |prohibido|obligatorio|"
     r"solo (?:usa|se)|únicamente|como m[áa]ximo|al menos|hay que)\b",
@@ -50,7 +55,8 @@ OTHER_REQUEST = re.compile(r"请|帮我|por favor|s'il (?:te|vous) pla[iî]t|\bb
 
 OTHER_FACT = any_of(
     r"\b(?:ist|sind|läuft|liegt|heißt|lautet|arbeite|nutzen|verwenden|gehört|steht|ansprechpartner\w*|zuständig\w*)\b",
-    r"\b(?:está|están|se (?:guarda|llama|encuentra|usa|ejecuta|despliega)n?|vive|corre|trabajo en|responsable|pertenece)\b",
+    r"\b(?:está|están|se (?:guarda|llama|encuentra|usa|ejecuta|despliega)n?|vive|corre|trabajo en|responsable|"
+    r"pertenece)\b",
     r"\b(?:se trouve|s'appelle|tourne|le responsable|travaille|est (?:sur|dans|à|le|la)|utilise)\b",
 )
 OTHER_IDENTITY = any_of(
