@@ -78,10 +78,10 @@ def _retry(place: Place, gaps: Sequence[Placed], wanted: str) -> None:
     chosen = [(branch, gap) for branch, gap in gaps if wanted in ("all", gap.id)]
     if not chosen and wanted != "all":
         raise NotFound(f"no open gap {wanted!r}; `om jobs` lists them")
-    mind = mind_for("observer", place.settings)
     failed = 0
     for branch, gap in chosen:
         try:
+            mind = mind_for("observer", place.settings, branch, place.store)
             now = iso_time(place.store.now())
             count = fill_gap(place.store, branch, gap.id, mind, place.settings, now=now)
             write(f"[{gap.id}] filled by {mind.name}: {counted(count, 'observation')}")

@@ -15,7 +15,7 @@ from minutebook.cli.place import Place, file_of
 from minutebook.cli.showing import counted, one_line, remark, write_json
 from minutebook.errors import BadInput
 from minutebook.store.kernel import Store
-from minutebook.workers.choosing import mind_for
+from minutebook.workers.choosing import minds_of
 from minutebook.workers.replay_report import Replayed
 from minutebook.workers.replaying import Progress, Recording, ReplayOptions, Tell, read_recording
 from minutebook.workers.replaying import replay as play
@@ -125,7 +125,7 @@ class _Report:
                 tell(progress)
 
             try:
-                return play(store, recording, self.options, mind_for, tell=told)
+                return play(store, recording, self.options, minds_of(store), tell=told)
             except KeyboardInterrupt:
                 self._interrupted(recording, reached)
                 raise

@@ -8,8 +8,10 @@ from minutebook.errors import ProviderFailed
 from minutebook.records import Branch
 from minutebook.settings import Settings
 from minutebook.settings_loading import load
+from minutebook.store.kernel import Store
 from minutebook.workers.contract import Mind
 from minutebook.workers.extractive import ExtractiveMind
+from minutebook.workers.runner import Minds
 
 
 class ProjectSettings:
@@ -28,7 +30,12 @@ class ProjectSettings:
             return self._known[branch.project]
 
 
-def mind_for(role: str, settings: Settings) -> Mind:
+def minds_of(store: Store) -> Minds:
+    """Role, settings and branch → mind, with the accounts and cooldowns of this store."""
+    return lambda role, settings, branch: mind_for(role, settings, branch, store)
+
+
+def mind_for(role: str, settings: Settings, branch: Branch, store: Store) -> Mind:
     """The mind that the settings name; ProviderFailed when it cannot be had."""
     choice = settings.model_of(role)
     if choice is None:

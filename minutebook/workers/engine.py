@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 class Engine:
     """Works off what is due on a store, in threads.
 
-    minds: role and settings → mind; mind: one for all. settings_for: branch → settings, asked for each job.
+    minds: role, settings and branch → mind; mind: one for all. settings_for: branch → settings, asked for each job.
     roles: those that this process serves. concurrency: jobs of one role at once. queue_path, wake_path: beside the
     store when None. intake: called before each look at the board, to take in what hooks announced. role_modules: role →
     what prepares and thinks. failure: why it ended by itself. worked_at: monotonic seconds of the last job.
@@ -284,4 +284,4 @@ def _pausing(state: JobState, now: float) -> bool:
 def _always(mind: Mind | None) -> Minds:
     if mind is None:
         raise ValueError("an engine needs minds, or a mind")
-    return lambda role, settings: mind
+    return lambda role, settings, branch: mind

@@ -12,7 +12,7 @@ from minutebook.places import data_dir
 from minutebook.settings_loading import load
 from minutebook.store.kernel import Store
 from minutebook.store.opening import open_store
-from minutebook.workers.choosing import ProjectSettings, mind_for
+from minutebook.workers.choosing import ProjectSettings, minds_of
 from minutebook.workers.engine import ALL_ROLES, STOP_SECONDS, Engine
 from minutebook.workers.runner import Minds, SettingsFor
 
@@ -27,7 +27,7 @@ def run_worker(
     until_idle: bool = False,
     idle_exit_seconds: float | None = None,
     *,
-    minds: Minds = mind_for,
+    minds: Minds | None = None,
     settings_for: SettingsFor | None = None,
     intake: Callable[[Store], object] | None = None,
     stop_seconds: float = STOP_SECONDS,
@@ -43,7 +43,7 @@ def run_worker(
         engine = Engine(
             store,
             settings_for=settings_for or ProjectSettings(),
-            minds=minds,
+            minds=minds or minds_of(store),
             roles=roles,
             concurrency=concurrency or settings.worker_concurrency,
             sweep_seconds=settings.sweep_seconds,

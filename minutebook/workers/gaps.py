@@ -63,7 +63,8 @@ def _observed(
 ) -> list[MemoryEntry]:
     active = tuple(held.record for held in memory.active())
     current = tuple(held.record for held in memory.current())
-    reflections, observations = observer.old_memory(current, active, settings.old_memory_max_tokens)
+    share = observer.old_memory_cap(settings.old_memory_max_tokens, getattr(mind, "window", None))
+    reflections, observations = observer.old_memory(current, active, share)
     batch = ObserveBatch(
         sources=chunk.shown,
         observations=observations,

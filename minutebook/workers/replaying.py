@@ -125,7 +125,7 @@ class _Replay:
         before = self._work()
         watch, settings_for = Stopwatch(), ReplaySettings()
         settings_for.put(self.key, self.settings)
-        timed: Minds = lambda role, settings: TimedMind(minds(role, settings), watch)  # noqa: E731
+        timed: Minds = lambda role, settings, branch: TimedMind(minds(role, settings, branch), watch)  # noqa: E731
         options = self.options
         with crew_of(self.store, settings_for, timed, concurrency=options.concurrency, step=options.step) as crew:
             self._play(turns, crew)

@@ -25,8 +25,8 @@ from minutebook.workers.contract import Mind, ObserveBatch
 from minutebook.workers.leases import Held, Leases
 from minutebook.workers.roles import Context, Prepared, Role
 
-Minds = Callable[[str, Settings], Mind]
-"""Role and settings → the mind that thinks for it; a mind may have a `window`, in tokens."""
+Minds = Callable[[str, Settings, Branch], Mind]
+"""Role, settings and the branch to think about → the mind; one that asks a model may have a `window`, in tokens."""
 SettingsFor = Callable[[Branch], Settings]
 RoleModules = Callable[[str], Role]
 
@@ -139,7 +139,7 @@ class _Run:
             self._log_end(_why_not_due(self.job.role, state, self.settings))
             return self._finish("not_due")
         self.coverage = state.observed
-        mind = self.minds(self.job.role, self.settings)
+        mind = self.minds(self.job.role, self.settings, self.branch)
         self.mind = mind.name
         role = self.roles(self.job.role)
         prepared = role.prepare(self._context(getattr(mind, "window", None)))

@@ -10,7 +10,7 @@ from facts import Verdict, judge, read_facts
 from minutebook.pipeline.branches import load_branch
 from minutebook.settings import Settings
 from minutebook.store.opening import open_store
-from minutebook.workers.choosing import mind_for
+from minutebook.workers.choosing import minds_of
 from minutebook.workers.replay_report import Replayed
 from minutebook.workers.replaying import ReplayOptions, read_recording, replay
 
@@ -50,7 +50,7 @@ def judged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     wanted: FactSet = request.param
     session = EXAMPLES / wanted.session
     store = open_store(str(tmp_path_factory.mktemp("facts") / "store.sqlite"))
-    replayed = replay(store, read_recording(session), ReplayOptions(settings=Settings(), step=True), mind_for)
+    replayed = replay(store, read_recording(session), ReplayOptions(settings=Settings(), step=True), minds_of(store))
     assert replayed.memory is not None
     branch = load_branch(store, replayed.session.branch)
     yield Judged(

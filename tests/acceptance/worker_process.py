@@ -62,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
         store,
         until_idle="until-idle" in options,
         idle_exit_seconds=float(idle) if idle else None,
-        minds=lambda role, settings: mind,
+        minds=lambda role, settings, branch: mind,
         settings_for=settings_for,
         stop_seconds=float(options.get("stop") or 30),
     )

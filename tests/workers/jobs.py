@@ -121,9 +121,7 @@ def run(
 ) -> Ran:
     if queue:
         store.queue(job)
-    return run_job(
-        store, job, minds=lambda role, chosen: mind, settings_for=lambda branch: settings, owner="w1", log=log
-    )
+    return run_job(store, job, minds=lambda *_: mind, settings_for=lambda branch: settings, owner="w1", log=log)
 
 
 def not_before(store: Store) -> list[float]:

@@ -8,6 +8,7 @@ import pytest
 from minutebook.errors import BadSetting, ProviderFailed
 from minutebook.records import Branch
 from minutebook.settings import ModelChoice, Settings
+from minutebook.store.kernel import Store
 from minutebook.workers.choosing import ProjectSettings, mind_for
 
 
@@ -39,13 +40,13 @@ def test_a_wrong_value_is_told_each_time(tmp_path: Path) -> None:
             settings_for(branch_of(tmp_path))
 
 
-def test_without_a_model_the_extractive_mind_thinks() -> None:
-    assert mind_for("observer", Settings()).name == "extractive"
+def test_without_a_model_the_extractive_mind_thinks(store: Store) -> None:
+    assert mind_for("observer", Settings(), branch_of(""), store).name == "extractive"
     assert "OPENAI_API_KEY" not in os.environ
 
 
-def test_a_model_that_cannot_be_asked_is_a_provider_failure_that_names_it() -> None:
+def test_a_model_that_cannot_be_asked_is_a_provider_failure_that_names_it(store: Store) -> None:
     settings = Settings(reflector_model=ModelChoice(provider="somewhere", id="large"))
-    assert mind_for("observer", settings).name == "extractive"
+    assert mind_for("observer", settings, branch_of(""), store).name == "extractive"
     with pytest.raises(ProviderFailed, match="reflector cannot ask somewhere/large"):
-        mind_for("reflector", settings)
+        mind_for("reflector", settings, branch_of(""), store)

@@ -52,7 +52,7 @@ def test_each_role_failing_in_turn_003_166(clocked: Store, clock: Clock, failing
     )
     asked: list[str] = []
 
-    def minds(role: str, chosen: Settings) -> Mind:
+    def minds(role: str, chosen: Settings, branch: Branch) -> Mind:
         asked.append(role)
         return ScriptedMind([ProviderFailed("down")] if role == failing else do_all)
 

@@ -18,13 +18,13 @@ from minutebook.pipeline.sessions import load_session
 from minutebook.settings import Settings
 from minutebook.store.kernel import Store
 from minutebook.store.opening import open_store
-from minutebook.workers.choosing import mind_for
+from minutebook.workers.choosing import minds_of
 from minutebook.workers.replay_report import ALL_KEPT, NO_MEMORY, Replayed
 from minutebook.workers.replaying import Progress, ReplayOptions, read_recording, replay
 
 
 def play(store: Store, path: File, settings: Settings = SMALL, *, mind: Any = None, **options: Any) -> Replayed:
-    minds = mind_for if mind is None else lambda role, settings: mind
+    minds = minds_of(store) if mind is None else lambda role, settings, branch: mind
     told: Callable[[Progress], None] = options.pop("tell", lambda progress: None)
     given = ReplayOptions(settings=settings, **{"step": True, **options})
     return replay(store, read_recording(path), given, minds, tell=told)
