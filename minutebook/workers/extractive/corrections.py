@@ -17,7 +17,15 @@ from minutebook.workers.extractive.oldstates import old_values
 from minutebook.workers.extractive.roles import People, hands_over, people_of
 from minutebook.workers.extractive.slots import Slot, filling_of, refill, slots_of, words_of
 from minutebook.workers.extractive.statements import Kind, classify
-from minutebook.workers.extractive.subjects import Subject, Value, comparable, content_words, same_subject, subject_of
+from minutebook.workers.extractive.subjects import (
+    BOUNDS,
+    Subject,
+    Value,
+    comparable,
+    content_words,
+    same_subject,
+    subject_of,
+)
 from minutebook.workers.extractive.wordings import CORRECTION
 
 SUPERSEDED_MAX = 6
@@ -37,7 +45,7 @@ _EVENT = re.compile(
     r"User showed|User rejected|Assistant finished|Recurring error|Often edited|Done)\b"
 )
 _DENIES = re.compile(
-    r"\bno longer\b|\bany ?more\b|\b(?:don'?t|doesn'?t|do not) (?:need|have) to\b|\bno need\b|\b(?:it'?s|"
+    r"\bno longer\b|\bno more\b|\bany ?more\b|\b(?:don'?t|doesn'?t|do not) (?:need|have) to\b|\bno need\b|\b(?:it'?s|"
     r"is) (?:fine|ok|okay|allowed) (?:now )?to\b|\b(?:can|may|allowed to)\b(?! not| only)|"
     r"\b(?:we|i|you|they) do (?:need|want|support|use|have)\b|\bout of (?:the )?(?:mvp|scope|release|plan|roadmap|"
     r"v1)\b",
@@ -69,7 +77,8 @@ _PERSON_CUE = re.compile(
 )
 _SETS = re.compile(
     r"\b(?:is|are|be|called|named|set|make|keep|kept|use|limit|cap|max|at most|at least|go(?:es)? (?:to|out|into)|"
-    r"lives?|runs?|listens?|publish|store[ds]?|puts?|want|prefer|must|should|costs?|every|after|for|below|under|up to|"
+    r"lives?|runs?|listens?|publish|store[ds]?|puts?|want|prefer|must|should|costs?|every|after|has|have|covers?|"
+    r"contains?|goes|steht|liegt|läuft|for|below|under|up to|"
     r"minimum|maximum|ist|sind|soll|nehmen|es|est|debe|usamos|utilise)\b|[:=]|\d \w+ \w+$",
     re.IGNORECASE,
 )
@@ -185,7 +194,7 @@ def _by_slot(correction: str, subject: Subject, claims: Sequence[Claim]) -> list
 
 def _by_setting(correction: str, claims: Sequence[Claim]) -> list[Claim]:
     """The same slot, of a text that sets a value and not one that merely speaks of a number ("fix page 2")."""
-    if not _sets_value(correction):
+    if _ACTS.match(correction):
         return []
     new = filling_of(correction, _named_as_old(correction))
     return [
@@ -262,7 +271,7 @@ def _names(claim: Claim) -> bool:
 def _contrasts(subject: Subject, claim: Claim, old: frozenset[str]) -> bool:
     """Two noun phrases with one last word and different first ones: the read timeout is not the write timeout."""
     one, other = subject.phrase - old, claim.subject.phrase - old
-    return bool(one and other and subject.head == claim.subject.head and one - other and other - one)
+    return bool(one and other and subject.head == claim.subject.head and one - other - BOUNDS and other - one)
 
 
 def _by_new_value(correction: str, subject: Subject, claims: Sequence[Claim]) -> list[Claim]:
@@ -304,6 +313,7 @@ def _restates(text: str, subject: Subject, claim: Claim) -> bool:
     exact = bool(subject.phrase) and subject.phrase == claim.subject.phrase and subject.head == claim.subject.head
     return (
         exact
+        and same_subject(subject, claim.subject)
         and bool(subject.values)
         and len(subject.values) == len(claim.subject.values)
         and _differ(_new_values(text, subject), claim.subject.values)

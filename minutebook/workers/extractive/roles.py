@@ -34,7 +34,8 @@ _FRAMES: tuple[re.Pattern[str], ...] = (
     ),
     re.compile(rf"\b{_NAME} ?{_AUX}\b{_DOES} {_THING}"),
     re.compile(
-        rf"\b{_NAME} ?{_AUX}(?P<thing>signs off|approves|reviews|is on call)(?= now| today| from| instead|[,.;!?]|$)"
+        rf"\b{_NAME} ?{_AUX}(?P<thing>signs off|approves|reviews|is on call)(?= now| today| until| till| from| "
+        rf"instead|[,.;!?]|$)"
     ),
     re.compile(
         rf"(?P<thing>[^,.;:!?—–()]{{2,60}}?) (?:goes|go|went|moves?|moved|belongs?|(?:is|are|be) (?:\w+ )?"
@@ -48,11 +49,20 @@ _FRAMES: tuple[re.Pattern[str], ...] = (
         rf"\b(?:[Aa]sk|[Cc]ontact|[Pp]ing|[Tt]alk to|[Cc]heck with|[Gg]o to|[Ee]scalate to) {_NAME}"
         rf"(?: instead| now)?(?: about| for| on| if| when| before)? ?(?P<thing>[^,.;:!?—–()]{{0,60}})"
     ),
-    re.compile(rf"(?P<thing>[\w -]{{0,40}}(?:approval|sign-?off|review)s?) (?:by|from|of) {_NAME}"),
+    re.compile(rf"(?P<thing>[\w -]{{0,40}}(?:approval|sign-?off|review)s?) (?:comes? )?(?:by|from|of) {_NAME}"),
+    re.compile(
+        rf"\b[Ff]or (?P<thing>[^,.;:!?—–()]{{2,40}}?),? (?:please )?(?:ask|contact|ping|talk to|check with|go to|see|"
+        rf"write to) {_NAME}"
+    ),
 )
 _GONE = re.compile(
     rf"\b{_NAME}(?:'s|’s)?(?: has| is| was| just)* (?:left|leaves|leaving|retired|retires|quit|quits|resigned|gone|"
     r"out|off|sick|on (?:leave|holiday|vacation|parental leave)|no longer|not (?:here|with us)|isn't)\b"
+)
+_HINT = re.compile(
+    rf"\b(?:{_ROLE}|{_DOES}|goes|go to|went|moves?|moved|belongs?|by|ask|contact|ping|talk to|check with|escalate|"
+    r"approvals?|sign-?offs?|review)\b",
+    re.IGNORECASE,
 )
 _ADDED = re.compile(r"\b(?:too|also|as well|both|together|additionally|second)\b", re.IGNORECASE)
 _DUTY = frozenset(("person", "guy", "everything", "one", "contact", "responsible", "charge", "care", "person"))
@@ -81,7 +91,7 @@ NOBODY = People((), frozenset(), False)
 def people_of(text: str) -> People:
     """The duties that a text states."""
     text = text[:EXAMINED_CHARACTERS].strip(" *_\"'")
-    if not any(character.isupper() for character in text):
+    if not _HINT.search(text):
         return NOBODY
     found = [Duty(match["name"].lower(), _duty_words(match)) for frame in _FRAMES for match in frame.finditer(text)]
     gone = frozenset(match["name"].lower() for match in _GONE.finditer(text))

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from minutebook.workers.extractive.subjects import Value, comparable, content_words, plain_of, values_of
+from minutebook.workers.extractive.subjects import BOUNDS, Value, comparable, content_words, plain_of, values_of
 
 EXAMINED_CHARACTERS = 400
 _CLAUSE = re.compile(
@@ -55,14 +55,24 @@ _KINDS: tuple[tuple[str, str], ...] = tuple(
 )
 _TOOL_KIND = {word: kind for kind, word in _KINDS}
 _TOOL = re.compile(r"\b(?:" + "|".join(re.escape(word) for _, word in _KINDS) + r")\b", re.IGNORECASE)
+MEASURED = frozenset(("number", "duration", "size", "percent", "version", "date", "time", "name", "path", "color"))
+"""Who repeats such a value beside a new one speaks of the change; the name of a tool may be said again for itself."""
 _THINGS = ("path", "url", "hash", "name", "email")
 _DENIED = re.compile(r"\b(?:never|don'?t|do not|dont|no|nicht|nie|keine?|ne)\b", re.IGNORECASE)
 _HANDLED = re.compile(
     _DENIED.pattern
-    + r"|\b(?:touch\w*|edit\w*|modif\w+|delet\w+|remov\w+|read\w*|open\w*|look\w*|fix\w*|check\w*|merg\w+)\b",
+    + r"|\b(?:touch\w*|edit\w*|modif\w+|delet\w+|remov\w+|read\w*|open\w*|look(?:ing|s)? (?:at|into)|fix\w*|check\w*|"
+    r"merg\w+)\b",
     re.IGNORECASE,
 )
 """What is done to a thing, or forbidden, is no state of anything: "don't touch a.py" leaves b.py alone."""
+_IDENTIFIER = re.compile(r"\b\d+(?= (?:ends?|starts?|begins?|has|goes|needs?|ships?|runs?|covers?)\b)")
+"""A number before a verb tells things apart: sprint 14 ends."""
+_CAPITALISED = re.compile(r"(?<=[a-zà-ÿ:] )[A-ZÀ-Þ][\w-]{2,}")
+_ENTITY = re.compile(
+    r"\b(?:in|to|at|from|on|with|via|nach|bei|en|chez|à|is|called|named|ist|es|est|use|using|into|service|for)"
+    r"(?: the)? ([^\W\d_][\w-]{2,})(?=[.,;!?]|$| now\b| from\b)"
+)
 _AMBIGUOUS = frozenset(
     ("make", "just", "task", "merge", "rebase", "rest", "teams", "solid", "drone", "parcel", "black")
 )
@@ -83,14 +93,16 @@ def slots_of(text: str) -> tuple[Slot, ...]:
     found: list[Slot] = []
     topic: frozenset[str] = frozenset()
     lead = ""
+    entities = frozenset(name.lower() for name in _CAPITALISED.findall(text[:EXAMINED_CHARACTERS]))
     text = plain_of(text[:EXAMINED_CHARACTERS])
     for clause, glued in _clauses(text):
-        values = _values(clause)
+        values = _values(clause, entities)
         words = content_words(clause) - frozenset(word for value in values for word in content_words(value.text))
         if glued and values:
             words |= topic
         if words:
             lead = _first_of(clause, words) or lead
+        words = words - BOUNDS or words
         for value in values:
             found.append(Slot(words | _tool_words(values, value) or topic, value, lead))
         topic = words or topic
@@ -101,8 +113,11 @@ def _first_of(clause: str, words: frozenset[str]) -> str:
     return next((form for token in clause.split() for form in content_words(token) if form in words), "")
 
 
-def _values(clause: str) -> list[Value]:
-    values = [*values_of(clause), *_tools(clause)]
+def _values(clause: str, entities: frozenset[str]) -> list[Value]:
+    values = [value for value in values_of(_IDENTIFIER.sub(" ", clause)) if value.text != "tomorrow"]
+    values += _tools(clause)
+    if not values and (found := _ENTITY.search(clause)) and found[1] in entities:
+        values.append(Value("entity", found[1]))
     if not _HANDLED.search(clause):
         return values
     denied = bool(_DENIED.search(clause))
@@ -129,9 +144,8 @@ def _tools(clause: str) -> list[Value]:
 
 def _tool_words(values: list[Value], value: Value) -> frozenset[str]:
     """Beside a measured value the name of a tool is part of what it is about: "postgres is on 5433"."""
-    if value.kind in _TOOL_KIND.values():
-        return frozenset()
-    return frozenset(word for one in values if one.kind.startswith("tool") for word in content_words(one.text))
+    others = [one for one in values if one.kind.startswith("tool") and one.kind != value.kind]
+    return frozenset(word for one in others for word in content_words(one.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +177,7 @@ def words_of(slots: tuple[Slot, ...]) -> frozenset[str]:
 
 def refill(new: Filling, old: tuple[Slot, ...], *, marked: bool) -> bool:
     """Whether a slot of an old statement gets another value."""
-    marked = marked or any(slot.value.text in new.given for slot in old)
+    marked = marked or any(slot.value.text in new.given and slot.value.kind in MEASURED for slot in old)
     for one in new.slots:
         for other in old:
             # The cheapest test first: of a hundred pairs hardly one shares a word.
@@ -188,4 +202,6 @@ def _fits(new: Slot, old: Slot, marked: bool) -> bool:
     if marked:
         led = new.lead in old.words or old.lead in new.words
         return within or (led and shared >= max(2, 0.6 * min(len(new.words), len(old.words))))
+    if new.value.kind == "choice" or new.value.kind.startswith("tool"):
+        return within and (shared >= 2 or new.lead == old.lead) and len(new.words ^ old.words) <= 2
     return within and shared >= 2 and len(new.words ^ old.words) <= 2

@@ -202,7 +202,7 @@ def _kind_of(plain: str, text: str) -> Kind:
         return asks
     if context.DECLINES.search(plain) and not words.DECISION.search(plain):
         return "declined"
-    if words.REPORTED.search(plain) or _is_wish_of_another(plain):
+    if context.REPORTED.search(plain) or _is_wish_of_another(plain):
         return "reported"
     if words.HYPOTHETICAL.search(plain) and not _overrules_doubt(plain) and not words.COURTEOUS.search(plain):
         return "considered"

@@ -21,7 +21,7 @@ _GENERIC = frozenset(
         mean meant say said think thought know correction scratch forget wait sorry oops never
         always don't dont doesn't isn't aren't won't can't cannot mustn't shouldn't it's that's
         we're i'm you're they're we'll i'll we've i've i'd update updated new old plan idea thing
-        one mistake wrong right decided decision from-now-on user corrected asked constraint
+        one mistake wrong right decided decision from-now-on corrected asked constraint
         preference fact was turns out back over up down off about after before because since until
         still already yet again both either plain plus via per stay stays become becomes replace
         replaced drop dropped ditch bump bumped raise lower stop start like same different take well
@@ -33,7 +33,8 @@ _GENERIC = frozenset(
         ablaufen verschoben verwenden nutzen ahora con para por se pasa usamos usar usa finalement
         on utilise passe pour au du des une maintenant désormais pls plz thx hmm ok win pasa al
         meanwhile slips slipped slip renamed got everything everyone anything everybody anymor shoud
-        give given due ends starts ending starting few many much long short high low""",
+        give given due allow allows accept goes there joke
+        overkill insists tomorrow muss müssen haben künftig passes went à few many much long short high low""",
     )
 )
 _SYNONYM_GROUPS = (
@@ -60,7 +61,8 @@ _SYNONYM_GROUPS = (
     "indentation indent",
     "support supported supports",
     "contact contacts",
-    "password passwords",
+    "password passwords passwort passwörter passwörtern",
+    "expire expires expired expiry expiration",
     "minimum min",
     "poll polling polls",
 )
@@ -103,7 +105,7 @@ _VALUES = re.compile(
     r"(?P<color>#[0-9a-f]{3,8}\b)|"
     r"(?P<hash>\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b)|(?P<path>~?[\w.@-]*/[\w./@-]+|"
     r"[\w.@-]{2,}/(?=[\s.,]|$))|"
-    r"(?P<time>\b\d{1,2}:\d\d\b|\b\d{1,2} ?(?:am|pm)\b)|"
+    r"(?P<time>\b\d{1,2}:\d\d\b|(?<=\bat )\d{1,2}(?![\w.:%,/-])(?! ?[a-z]{2,}s\b)|\b\d{1,2} ?(?:am|pm)\b)|"
     + "|".join(rf"(?P<{name}>\b\d[\d.,_]* ?-?{unit}(?!\w))" for name, unit in _UNITS)
     + r"|(?P<choice>\b(?:(?<=the )(?:left|right|top|bottom)|true|false|enabled|disabled|dark|light|public|private|"
     r"ascending|descending|english|german|french|spanish)\b)"
@@ -113,7 +115,8 @@ _VALUES = re.compile(
     re.IGNORECASE,
 )
 _VERB = re.compile(
-    r"\b(?:is|are|was|were|'s|isn't|aren't|moved|changed|moves|changes|slipped|has|have|had|happens?|should|must|"
+    r"\b(?:(?:has|have|should|must)(?: to)? be|"
+    r"is|are|was|were|'s|isn't|aren't|moved|changed|moves|changes|slipped|has|have|had|happens?|should|must|"
     r"will|to be|"
     r"becomes?|stays?|lives?|runs?|listens?|"
     r"es|son|est|sont|ist|sind|uses?|goes|gets?|got|needs?|points?|signs?|owns?|starts?|ends?|expires?|equals?|"
@@ -127,7 +130,7 @@ _SUBJECT_STOP = re.compile(
     r"you|it)\b"
 )
 _OF = re.compile(r"\b(?:of|for)\b")
-_BOUNDS = frozenset(("limit", "minimum"))
+BOUNDS = frozenset(("limit", "minimum"))
 _STATING = frozenset(
     (
         "is",
@@ -139,6 +142,10 @@ _STATING = frozenset(
         "aren't",
         "to be",
         "becomes",
+        "has to be",
+        "have to be",
+        "should be",
+        "must be",
         "become",
         "=",
         ":",
@@ -246,7 +253,7 @@ def same_subject(one: Subject, other: Subject) -> bool:
     """Whether the two noun phrases name one thing: equal, or one in fewer words with the same last one."""
     if not one.phrase or not other.phrase or one.head != other.head:
         return False
-    if one.phrase & other.phrase <= _BOUNDS:
+    if one.phrase & other.phrase <= BOUNDS:
         return one.topic <= other.topic or other.topic <= one.topic
     return one.phrase <= other.phrase or other.phrase <= one.phrase
 
@@ -268,6 +275,8 @@ def _stem(word: str) -> str:
         word = word[:-1]
     if word.isalpha() and len(word) > 5:
         word = word.removesuffix("ing").removesuffix("ed")
+    if word.isalpha() and len(word) > 4:
+        word = word.removesuffix("e")
     return _CANONICAL.get(word, word)
 
 

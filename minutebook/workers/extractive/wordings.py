@@ -89,6 +89,11 @@ DENIAL_SUBSTANCE = re.compile(
     r"that'?s|we)\b|\d"
 )
 SOFT_CORRECTION = any_of(
+    r"\b(?:insists?|insisted|overkill|a joke|will do|cold feet|vetoed|killed|from tomorrow|frozen|archived|until "
+    r"further|"
+    r"(?:went|goes|go|going) (?:down|up) (?:to|by)|(?:doesn'?t|don'?t|didn'?t) like|(?:is|are) dead|since the|"
+    r"rather)\b",
+    r"\bon (?:\w+ )?(?:leave|holiday|vacation)\b",
     r"\b(?:slips?|postpones?|moves?|changes?) to\b",
     r"\b(?:too|to) (?:much|many|few|little|long|short|big|small|large|high|low|slow|fast|tight|strict|often|late|"
     r"early)\b|\bnot enough\b",
@@ -219,7 +224,8 @@ CONSTRAINT = any_of(
     r"\bany(?:thing|one|body) (?:touching|over|above|under|below|outside|that|who|with) [^.;]{1,50}\b(?:needs?|must|"
     r"goes|"
     r"go|has to|have to|requires?)\b",
-    r"\b(?:tests?|docs?|design|spec|safety|security) first\b|\bevery (?:single )?time\.?$",
+    r"\b(?:tests?|docs?|design|spec|safety|security) first\b|\bevery (?:single )?time\.?$|, always\.?$|\bin (?:the|"
+    r"our|their) contract\b",
     r"^(?:all|every|each) [\w -]{1,40}(?:are|is|in|get|gets|as|incl|including|excl|excluding|with|without|go|goes)\b",
     r"\bw/o asking\b|\bwithout (?:asking|my ok|my okay|approval)\b",
     r"^[\w -]{2,30} (?:in|on|as|by|with|via) (?!the |a |this |that |my |your |it\b)[\w -]{2,30},? (?:please|pls)[.!]?$",
@@ -260,6 +266,10 @@ PREFERENCE = any_of(
     r"\bi don'?t (?:really )?like\b",
     r"\bby default,? (?:i|use|please)\b",
     r"\bi tend to\b",
+    r"\bi'?d be happier\b|\b(?:shorter|longer|fewer|more|less|briefer|terser) [\w ]{0,20}(?:please|pls)\b|"
+    r"\b(?:answers?|replies|comments?|commits?|messages?|names?|functions?|summaries) (?:\w+er|in \w+|brief|terse|"
+    r"concise),? "
+    r"(?:please|pls)\b",
     r"\bi'?d appreciate\b",
 )
 
@@ -330,17 +340,6 @@ ASIDE = any_of(
     r"tired|hungry)\b",
     r"\bif i (?:had|got) a (?:dollar|penny|nickel)\b",
     r"\bjust for fun\b",
-)
-REPORTED = re.compile(
-    r"\b(?:the |this |that |their |vendor'?s? |official |old |an? |some )*(?:readme|docs?|documentation|blog|"
-    r"article|tutorial|wiki|stack ?overflow|comment|template|boilerplate|snippet|paste|chatgpt|copilot|gemini|"
-    r"linter|website|"
-    r"reddit|hacker news|twitter|forum|"
-    r"guide|manual|example|changelog|log|output|email|page)\b[^.;]{0,30}\b(?:says?|said|states?|claims?|suggests?|"
-    r"recommends?|mentions?|reads?|tells?|thinks?|told|wants?|insists?|shows?)\b|\baccording to\b|\bi read (?:that|"
-    r"somewhere)\b|\b(?:someone|somebody|some (?:people|guy|folks)|people)\b[^.;]{0,30}\b(?:sa(?:id|ys?)|wr(?:ote|"
-    r"ites?)|suggest(?:ed|s)?|"
-    r"claim(?:ed|s)?|think(?:s)?)\b"
 )
 
 POLITE = re.compile(

@@ -4,6 +4,18 @@ import re
 
 from minutebook.workers.extractive.wordings import any_of
 
+REPORTED = re.compile(
+    r"\b(?:the |this |that |their |vendor'?s? |official |old |an? |some )*(?:readme|docs?|documentation|blog|"
+    r"article|tutorial|wiki|stack ?overflow|comment|template|boilerplate|snippet|paste|chatgpt|copilot|gemini|"
+    r"linter|website|"
+    r"reddit|hacker news|twitter|forum|"
+    r"guide|manual|example|changelog|log|output|email|page)\b[^.;]{0,30}\b(?:says?|said|states?|claims?|suggests?|"
+    r"recommends?|mentions?|reads?|tells?|thinks?|told|wants?|insists?|shows?)\b|\baccording to\b|\bi read (?:that|"
+    r"somewhere)\b|\b(?:someone|somebody|some (?:people|guy|folks)|people)\b[^.;]{0,30}\b(?:sa(?:id|ys?)|wr(?:ote|"
+    r"ites?)|suggest(?:ed|s)?|"
+    r"claim(?:ed|s)?|think(?:s)?)\b"
+)
+
 WISH_OF_ANOTHER = any_of(
     r"\b(?:wrote|writes|texted|mailed|e-?mailed|messaged|dm'?e?d|pinged|called|slacked) (?:me|us)\b",
     r"\b(?:[a-z-]+ (?:from|of|in|at) [a-z -]{2,30}|(?:the |our |my |a |one of )[a-z' -]{2,40}|they|he|she|someone|"

@@ -8,7 +8,8 @@ OTHER_CORRECTION = any_of(
     r"\b(?:finalmente|al final|mejor (?:usa|usamos|no)|ahora (?:es|usamos|ser[áa])|se (?:ha )?(?:cambi|movi|mud|"
     r"pas)\w* (?:a|al)\b|"
     r"pasa (?:a|al)\b|quise decir|perd[óo]n,)",
-    r"\b(?:finalement|tout compte fait|(?:on|nous) pass(?:e|ons) [àa]|n'(?:utilise|est|a)\w* plus|c'est plut[ôo]t|je "
+    r"\b(?:finalement|tout compte fait|(?:on|nous) pass(?:e|ons) [àa]|\bpassent? [àa] \d|n'(?:utilise|est|a)\w* plus|"
+    r"c'est plut[ôo]t|je "
     r"voulais dire|"
     r"pardon,|d[ée]cal[ée]e?|report[ée]e?)",
     r"\b(?:jetzt doch|nun doch|doch (?:lieber|erst|besser|schon)|verschoben|umbenannt|nee,|quatsch|vertan|ich habe "
