@@ -55,7 +55,9 @@ _KINDS: tuple[tuple[str, str], ...] = tuple(
 )
 _TOOL_KIND = {word: kind for kind, word in _KINDS}
 _TOOL = re.compile(r"\b(?:" + "|".join(re.escape(word) for _, word in _KINDS) + r")\b", re.IGNORECASE)
-MEASURED = frozenset(("number", "duration", "size", "percent", "version", "date", "time", "name", "path", "color"))
+MEASURED = frozenset(
+    ("number", "duration", "size", "percent", "version", "date", "time", "name", "path", "color", "choice")
+)
 """Who repeats such a value beside a new one speaks of the change; the name of a tool may be said again for itself."""
 _THINGS = ("path", "url", "hash", "name", "email")
 _DENIED = re.compile(r"\b(?:never|don'?t|do not|dont|no|nicht|nie|keine?|ne)\b", re.IGNORECASE)

@@ -22,7 +22,7 @@ WISH_OF_ANOTHER = any_of(
     r"somebody|"
     r"[a-z][\w-]+) (?:just |also |keeps? )?(?:asked|asks|asking|wants?|wanted|suggested|suggests|proposed|proposes|"
     r"requested|requests|demanded|demands|would like|would love|wished|wishes|begged|insisted|insists)\b"
-    r"(?! (?:per|a|an|in|on|to (?:me|us)\b|are|is|were)\b)(?! (?:me|you) (?:whether|if|why|how|what|when)\b)",
+    r"(?<!requests)(?! (?:per|in|on|to (?:me|us)\b|are|is|were)\b)(?! (?:me|you) (?:whether|if|why|how|what|when)\b)",
 )
 OWN_VOICE = re.compile(r"^(?:i|we|you|and i|so i|so we)\b")
 DECLINES = any_of(
