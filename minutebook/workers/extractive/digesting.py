@@ -7,7 +7,7 @@ from minutebook.workers.contract import Desk, DigestBatch
 from minutebook.workers.extractive.corrections import Claim, claim, replaced
 from minutebook.workers.extractive.subjects import content_words
 
-RANKS = ("Constraint", "Correction", "Identity", "Preference", "Decision", "Finished", "Done", "Fact")
+RANKS = ("Constraint", "Correction", "Identity", "Preference", "Decision", "Finished", "Done", "Declined", "Fact")
 """Labels from the weightiest on; a line without a label stands before the last of them, any other label after all."""
 UNLABELLED_RANK = 4
 

@@ -9,7 +9,7 @@ from minutebook.workers.extractive.corrections import Claim, claim_of, replaced
 
 TIER_RANKS: dict[Tier, int] = {"strong": 0, "partial": 1, "none": 2}
 REASONS: dict[Tier, str] = {"strong": "two or more reflections cite it", "partial": "a reflection cites it"}
-_BINDING = frozenset(("constraint", "correction", "preference", "identity", "finished", "decision", "fact"))
+_BINDING = frozenset(("constraint", "correction", "preference", "identity", "finished", "decision", "declined", "fact"))
 
 
 def drop(batch: DropBatch, desk: Desk) -> None:

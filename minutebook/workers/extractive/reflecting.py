@@ -23,6 +23,7 @@ LABEL_OF = {
     "preference": "Preference",
     "decision": "Decision",
     "finished": "Finished",
+    "declined": "Declined",
     "fact": "Fact",
 }
 
@@ -32,6 +33,18 @@ _FAILED = re.compile(
     r"^Command failed(?: \(\d+×\))?: (.{1,200}?) → (\".*?\"(?: …)?)(?:; the same command passed later)?$"
 )
 _FILES = re.compile(r"(?:^(?:Edited|Wrote) |; wrote )(.+?)(?=; (?:wrote|deleted) | and \d+ more files| \(in |$)")
+_PASSING = re.compile(
+    r"^(?:i|i'll|i'm|i've|i'd|we'll|let me|ok|okay|fine|hm+|ha|next|today|yesterday|tonight|now|just)\b(?! (?:own|lead|"
+    r"maintain|am\b|work\b|use\b|need\b))|"
+    r"\b(?:tonight|this (?:morning|afternoon|evening)|yesterday|just now|a (?:minute|moment|while|second) ago|earlier "
+    r"today|"
+    r"right now|at the moment|last (?:night|run|time|week)|sent me|wrote me|told me|gave me)\b|^\W*\w+(?: is| are)? "
+    r"(?:ok|fine|good)\W*$|"
+    r"^[a-z\d ,-]{2,80}\b(?:start again|then compare|and compare)\b|^(?:\S+ ){0,2}\S+$|not sure\b|(?:^|\s)(?:took|ran|"
+    r"run) \S*\d",
+    re.IGNORECASE,
+)
+"""A remark of the day: worth an observation, but no durable fact."""
 _QUOTATION = re.compile(r'^[A-Z][^"]{0,40}: (".*"(?: …)?)(?: \(was: .*\))?$', re.DOTALL)
 
 
@@ -79,6 +92,8 @@ def _conclusion(observation: Observation, order: int) -> str:
         return observation.content if observation.relevance == "critical" and not own else ""
     if observation.content.startswith("User answered: "):
         return f"Decision: {observation.content}"
+    if found.kind == "fact" and _PASSING.search(found.text):
+        return ""
     label, quotation = LABEL_OF.get(found.kind), _QUOTATION.match(observation.content)
     return f"{label}: {quotation[1]}" if label and quotation else ""
 

@@ -60,6 +60,7 @@ DEFAULT_PREFIX = "User: "
 TELLING_VALUES = ("date", "url", "email", "hash", "version", "percent", "size")
 """A sentence that holds one of these states a fact, whatever its verb."""
 STATEMENTS_PER_PROMPT = 14
+SHORTEST_OPENED = 15
 JOINED_MAX_CHARACTERS = 300
 EXAMINED_CHARACTERS = 600
 
@@ -94,10 +95,17 @@ def statements_of(prompt: str) -> tuple[list[Statement], Prose]:
     if words.SLASH_COMMAND.match(prompt[:200]):
         return [], Prose()
     prose = prose_of(prompt)
-    found = [classify(text) for paragraph in prose.paragraphs for text in joined(paragraph)]
+    texts = [without_opener(text) for paragraph in prose.paragraphs for text in joined(paragraph)]
+    found = [classify(text) for text in texts]
     found = list(_without_introducers(found))
     statements = list(_without_taken_back(statement for statement in found if not is_filler(statement.text)))
     return _most_telling(statements), prose
+
+
+def without_opener(text: str) -> str:
+    """Without "While we are in there:" or "One more thing -", which say nothing; the rest is quoted as it stands."""
+    opener = context.OPENER.match(text)
+    return text[opener.end() :] if opener and len(text) - opener.end() >= SHORTEST_OPENED else text
 
 
 def is_filler(text: str) -> bool:

@@ -46,6 +46,15 @@ REASON = any_of(
     r"spares|"
     r"gives|means|allows)\b",
 )
+OPENER = re.compile(
+    r"^(?:(?:while (?:we|you) ?(?:'re|’re| are) (?:at it|in there|there|on it)|one (?:more|last|other) (?:thing|"
+    r"change|point|note)|"
+    r"another (?:thing|point)|(?:an )?important(?: one| thing| note)?|and people|(?:oh,? )?by the way|btw|before i "
+    r"forget|"
+    r"one thing before i forget|quick (?:note|one)|fyi|side note|also important|last (?:one|thing)|first of all|"
+    r"a (?:few|couple of) (?:ground )?rules(?: before we start)?)\s*(?:[:,;]|\s[—–-])\s+)+",
+    re.IGNORECASE,
+)
 TICKET_HEADER = re.compile(
     r"^(?:(?:ok|okay|next|now|then|and|so|on to|back to|start with|last|first)[,:.! ]*){0,3}(?:ticket |issue |task )?"
     r"(?:#\d+|[a-z]{2,10}-\d+)\b[,:. —–-]*[^.;]{0,60}[.!]?$"
