@@ -36,7 +36,7 @@ TRACEBACK_LINES = 200
 _TRACEBACK = "Traceback (most recent call last)"
 _RAISED = re.compile(r"^[A-Za-z_][\w.]{2,120}(?:: \S.*|)$")
 _MARKED = re.compile(
-    r"^(?:\[?[\d:.,TZ/+ -]{8,40}(?: [A-Z]{3,4})?\]?[ :|-]*)?(?:[\w.@/-]{1,40}[ :|]+){0,3}?"
+    r"^(?:\[?[\d:.,TZ/+ -]{8,40}(?: [A-Z]{3,4})?\]?[ :|-]*)?(?:[\w.@/\[\]-]{1,40}[ :|]+){0,3}?"
     r"\[?(?:ERROR|FATAL|PANIC|CRITICAL|Error|error|fatal)\]?(?::|\]| {1,8}(?=\S))|^\s*(?:[\w.]+\.)?\w*(?:Error|"
     r"Exception): \S"
 )
