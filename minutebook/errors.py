@@ -17,6 +17,7 @@ MinutebookError                   exit code 1
 └── ThinkingFailed                a role's run ended without an outcome
     ├── SpanFailed                this span is the cause: it is halved, and at last listed as a gap
     └── ProviderFailed            the provider is the cause: back off, count nothing against the span
+        └── BudgetSpent           what model calls may cost today is spent
 
 Foreign errors (sqlite3, redis, litellm) are translated where they enter and never leave their module.
 """
@@ -86,14 +87,24 @@ class CompactionOpen(MinutebookError):
 
 
 class ThinkingFailed(MinutebookError):
-    """A role's run ended without an outcome. reason: the debug log's word for it, where whoever raises it knows."""
+    """A role's run ended without an outcome. reason: one word for it, where whoever raises it knows; "" otherwise."""
 
-    reason = ""
+    def __init__(self, message: str = "", *, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class SpanFailed(ThinkingFailed):
-    """The span is the cause: too long, refused, cut, or answered with rubbish."""
+    """The span is the cause. reason, of a model's answer: too_long, refused, cut or rubbish."""
 
 
 class ProviderFailed(ThinkingFailed):
-    """The provider is the cause: auth, quota, network, 5xx."""
+    """The provider is the cause.
+
+    reason, of a model's provider: auth, quota, rate, network, server, unknown_model, bad_request, or no_tools where
+    the model cannot call the tools of the request.
+    """
+
+
+class BudgetSpent(ProviderFailed):
+    """What model calls may cost today is spent, or the price of a model is not known and nothing may be spent."""

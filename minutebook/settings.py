@@ -5,61 +5,49 @@
 
 # ruff: noqa: RUF009 (_setting is dataclasses.field with a sentence: it shares nothing mutable)
 
-import math
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, cast
 
 from minutebook.errors import BadSetting
+from minutebook.settings_rules import (
+    BOOLEAN,
+    CHAIN,
+    COUNT,
+    EXTRACTIVE,
+    MODEL,
+    MONEY,
+    PATH,
+    THINKING_LEVELS,
+    URL,
+    ZONE,
+    CompactMode,
+    ModelChoice,
+    Refused,
+    Rule,
+    Thinking,
+    at_least,
+    number_rule,
+    words_rule,
+)
 
-Thinking = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
-THINKING_LEVELS: tuple[Thinking, ...] = get_args(Thinking)
-CompactMode = Literal["calibrated", "ratio"]
+__all__ = [
+    "BY_NAME",
+    "EXTRACTIVE",
+    "OBSERVER_CHUNK_SMALLEST_TOKENS",
+    "SETTINGS",
+    "THINKING_LEVELS",
+    "ModelChoice",
+    "Refused",
+    "Rule",
+    "Setting",
+    "Settings",
+    "Thinking",
+]
 
 OBSERVER_CHUNK_SMALLEST_TOKENS = 256
-INTEGER_LARGEST = 1_000_000_000
-"""No count, number of tokens or seconds needs more, and every backend can hold it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelChoice:
-    """Which model thinks. thinking: sent only to a model that can think; off sends none."""
-
-    provider: str
-    id: str
-    thinking: Thinking = "low"
-
-    def __str__(self) -> str:
-        """As a variable or a file may name it."""
-        return "extractive" if self == EXTRACTIVE else f"{self.provider}/{self.id}@{self.thinking}"
-
-
-EXTRACTIVE = ModelChoice(provider="extractive", id="extractive", thinking="off")
-"""Names the mind that needs no model; `Settings.model_of` turns it into None."""
-
-
-class Refused(ValueError):
-    """A value that its rule does not allow; the text says what is allowed. Never leaves settings*.py.
-
-    key: which key of a table is wrong.
-    """
-
-    def __init__(self, allowed: str, key: str = "") -> None:
-        super().__init__(allowed)
-        self.key = key
-
-
-class Rule(NamedTuple):
-    """What a setting may be. check: a typed value to the value kept; parse: the text of a variable to a typed value.
-
-    Both raise Refused.
-    """
-
-    allowed: str
-    check: Callable[[object], Any]
-    parse: Callable[[str], object]
-    smallest: int = 0
+NOT_SCALED = ("model_context_tokens",)
+"""What a model is stays so however short a replayed session is."""
 
 
 class Setting(NamedTuple):
@@ -82,109 +70,6 @@ class Setting(NamedTuple):
         return f"MINUTEBOOK_{self.name.upper()}"
 
 
-def _integer(text: str) -> object:
-    return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else text
-
-
-def _number(text: str) -> object:
-    return float(text) if re.fullmatch(r"-?[0-9]{0,18}(\.[0-9]{0,18})?", text) and re.search("[0-9]", text) else text
-
-
-def _boolean(text: str) -> object:
-    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-    if text.lower() not in words:
-        raise Refused("one of 1, true, yes, on, 0, false, no, off")
-    return words[text.lower()]
-
-
-def _at_least(smallest: int) -> Rule:
-    allowed = f"a whole number from {smallest} to {INTEGER_LARGEST}"
-
-    def check(value: object) -> int:
-        if type(value) is not int or not smallest <= value <= INTEGER_LARGEST:
-            raise Refused(allowed)
-        return value
-
-    return Rule(allowed, check, _integer, smallest)
-
-
-def _number_rule(allowed: str, holds: Callable[[float], bool]) -> Rule:
-    def check(value: object) -> float:
-        if type(value) not in (int, float) or not math.isfinite(value) or not holds(value):  # type: ignore[arg-type]
-            raise Refused(allowed)
-        return float(value)  # type: ignore[arg-type]
-
-    return Rule(allowed, check, _number)
-
-
-def _check_boolean(value: object) -> bool:
-    if type(value) is not bool:
-        raise Refused("true or false, without quotes")
-    return value
-
-
-def _check_mode(value: object) -> CompactMode:
-    if value == "calibrated" or value == "ratio":
-        return value
-    raise Refused('"calibrated" or "ratio"')
-
-
-def _check_zone(value: object) -> str:
-    from zoneinfo import ZoneInfo
-
-    if type(value) is not str or not value:
-        raise Refused(_ZONE_ALLOWED)
-    try:
-        return ZoneInfo(value).key
-    except (OSError, ValueError, KeyError) as error:
-        raise Refused(_ZONE_ALLOWED) from error
-
-
-_ZONE_ALLOWED = 'an IANA name such as "Europe/Berlin" or "UTC"'
-_MODEL_ALLOWED = (
-    '"extractive", "provider/id", "provider/id@thinking", or a table of provider, id and, if wanted, thinking'
-    f" ({', '.join(THINKING_LEVELS)})"
-)
-
-
-def _check_model(value: object) -> ModelChoice:
-    if isinstance(value, ModelChoice):
-        return value
-    if type(value) is str:
-        return _model_of_text(value)
-    if not isinstance(value, Mapping) or not {"provider", "id"} <= set(value):
-        raise Refused(_MODEL_ALLOWED)
-    for key in value:
-        if key not in ("provider", "id", "thinking"):
-            raise Refused("provider, id and thinking here, and every other setting above this table", key)
-    return _model(value["provider"], value["id"], value.get("thinking", "low"))
-
-
-def _model_of_text(text: str) -> ModelChoice:
-    """`provider/id@thinking`. An id may hold slashes, and an @ with a version (`claude@20240620`), which has digits."""
-    if text == "extractive":
-        return EXTRACTIVE
-    provider, _, rest = text.partition("/")
-    id_, at, thinking = rest.rpartition("@")
-    if not at or (thinking not in THINKING_LEVELS and re.search("[0-9]", thinking)):
-        return _model(provider, rest, "low")
-    return _model(provider, id_, thinking)
-
-
-def _model(provider: object, id_: object, thinking: object) -> ModelChoice:
-    for key, word in (("provider", provider), ("id", id_)):
-        if type(word) is not str or not word or not word.isprintable() or word.strip() != word:
-            raise Refused("a provider and an id that are not empty, such as provider/id", key)
-    if thinking not in THINKING_LEVELS:
-        raise Refused(f"a thinking of {', '.join(THINKING_LEVELS)}", "thinking")
-    return ModelChoice(provider=str(provider), id=str(id_), thinking=thinking)
-
-
-_COUNT = _at_least(1)
-_BOOLEAN = Rule("true or false", _check_boolean, _boolean)
-_MODEL = Rule(_MODEL_ALLOWED, _check_model, str)
-
-
 def _setting(
     default: Any,
     rule: Rule,
@@ -197,6 +82,16 @@ def _setting(
     return field(default=default, metadata={"about": (rule, sentence, project, unset)})
 
 
+def _role_model(role: str) -> Any:
+    return _setting(None, MODEL, f"A model for the {role} alone.", project="trusted", unset="model")
+
+
+def _role_fallbacks(role: str) -> Any:
+    return _setting(
+        None, CHAIN, f"Models for the {role} alone, as in model_fallbacks.", project="trusted", unset="model_fallbacks"
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The values in force. `Settings()` is the defaults; tests and replay make others with dataclasses.replace.
@@ -206,119 +101,177 @@ class Settings:
     """
 
     observe_after_tokens: int = _setting(
-        10_000, _COUNT, "The observer is due after this many tokens of new source entries."
+        10_000, COUNT, "The observer is due after this many tokens of new source entries."
     )
     reflect_after_tokens: int = _setting(
-        20_000, _COUNT, "The reflector is due after this many tokens of source entries since it last ran."
+        20_000, COUNT, "The reflector is due after this many tokens of source entries since it last ran."
     )
     reflection_context_max_tokens: int = _setting(
-        10_000, _COUNT, "Budget of the digest and the newer reflections together; the digest may take 40 % of it."
+        10_000, COUNT, "Budget of the digest and the newer reflections together; the digest may take 40 % of it."
     )
     compact_after_tokens: int = _setting(
-        81_000, _COUNT, "Compaction is asked for after this many tokens since the first kept entry, where a host can."
+        81_000, COUNT, "Compaction is asked for after this many tokens since the first kept entry, where a host can."
     )
     compact_after_tokens_mode: CompactMode = _setting(
         "calibrated",
-        Rule('"calibrated" or "ratio"', _check_mode, str),
+        words_rule("calibrated", "ratio"),
         "What compact_after_tokens means: a count of tokens, or (ratio) a share of the model's window.",
     )
     compact_after_tokens_ratio: float = _setting(
         0.68,
-        _number_rule("a number above 0 and below 1", lambda value: 0 < value < 1),
+        number_rule("a number above 0 and below 1", lambda value: 0 < value < 1),
         "The share of the model's window after which compaction is asked for in ratio mode.",
     )
     observations_pool_max_tokens: int = _setting(
-        20_000, _COUNT, "A pool of visible observations of this size makes the next compaction apply the drops."
+        20_000, COUNT, "A pool of visible observations of this size makes the next compaction apply the drops."
     )
     observations_pool_target_tokens: int = _setting(
         None,
-        _COUNT,
+        COUNT,
         "The dropper brings the pool of active observations down to this; below observations_pool_max_tokens.",
         unset="half of observations_pool_max_tokens",
     )
     observer_chunk_max_tokens: int | None = _setting(
         None,
-        _at_least(OBSERVER_CHUNK_SMALLEST_TOKENS),
+        at_least(OBSERVER_CHUNK_SMALLEST_TOKENS),
         "The most source entries, in tokens, that one observer request carries.",
         unset="20 % of the model's window, or 60000",
     )
     old_memory_max_tokens: int = _setting(
-        8_000, _COUNT, "The most reflections and observations, in tokens, that an observer request carries along."
+        8_000, COUNT, "The most reflections and observations, in tokens, that an observer request carries along."
     )
-    agent_max_turns: int = _setting(16, _COUNT, "The most model replies in one run of any role.")
+    agent_max_turns: int = _setting(16, COUNT, "The most model replies in one run of any role.")
     model: ModelChoice | None = _setting(
         None,
-        _MODEL,
+        MODEL,
         "The model of observer, reflector, digester and dropper.",
         project="trusted",
         unset="the extractive mind, which needs none; in Pi the session's own model",
     )
-    observer_model: ModelChoice | None = _setting(
-        None, _MODEL, "A model for the observer alone.", project="trusted", unset="model"
+    observer_model: ModelChoice | None = _role_model("observer")
+    reflector_model: ModelChoice | None = _role_model("reflector")
+    digester_model: ModelChoice | None = _role_model("digester")
+    dropper_model: ModelChoice | None = _role_model("dropper")
+    model_fallbacks: tuple[ModelChoice, ...] = _setting(
+        (), CHAIN, "Models that are asked in this order when the model before them is unavailable.", project="trusted"
     )
-    reflector_model: ModelChoice | None = _setting(
-        None, _MODEL, "A model for the reflector alone.", project="trusted", unset="model"
+    observer_fallbacks: tuple[ModelChoice, ...] | None = _role_fallbacks("observer")
+    reflector_fallbacks: tuple[ModelChoice, ...] | None = _role_fallbacks("reflector")
+    digester_fallbacks: tuple[ModelChoice, ...] | None = _role_fallbacks("digester")
+    dropper_fallbacks: tuple[ModelChoice, ...] | None = _role_fallbacks("dropper")
+    model_base_url: str | None = _setting(
+        None,
+        URL,
+        "The server that is asked for every model of the provider that `model` names.",
+        project="trusted",
+        unset="the provider's own, or what its environment variable says",
     )
-    digester_model: ModelChoice | None = _setting(
-        None, _MODEL, "A model for the digester alone.", project="trusted", unset="model"
+    model_timeout_seconds: int = _setting(
+        120, COUNT, "A request to a model that takes longer has failed.", project="trusted"
     )
-    dropper_model: ModelChoice | None = _setting(
-        None, _MODEL, "A model for the dropper alone.", project="trusted", unset="model"
+    model_tries: int = _setting(
+        3,
+        COUNT,
+        "How often one model is asked when its provider is busy or cannot be reached, before the next one is.",
+        project="trusted",
     )
-    show_worker_notifications: bool = _setting(True, _BOOLEAN, "Show a notice in the host when a worker has run.")
+    model_cooldown_seconds: int = _setting(
+        60, at_least(0), "A model that failed is not asked again for so long; 0 means no pause.", project="trusted"
+    )
+    model_context_tokens: int | None = _setting(
+        None,
+        COUNT,
+        "The context window of `model` and the roles' models.",
+        project="trusted",
+        unset="what litellm knows of the model",
+    )
+    model_price_input_usd: float | None = _setting(
+        None,
+        MONEY,
+        "What a million input tokens of `model` and the roles' models cost.",
+        project="trusted",
+        unset="what litellm knows of the model",
+    )
+    model_price_output_usd: float | None = _setting(
+        None,
+        MONEY,
+        "What a million output tokens of `model` and the roles' models cost.",
+        project="trusted",
+        unset="what litellm knows of the model",
+    )
+    without_provider: Literal["wait", "extractive"] = _setting(
+        "wait",
+        words_rule("wait", "extractive"),
+        "When no model can be asked: put the work off, or let the extractive mind do it.",
+        project="trusted",
+    )
+    over_budget: Literal["extractive", "wait"] = _setting(
+        "extractive",
+        words_rule("extractive", "wait"),
+        "When budget_daily_usd is spent: let the extractive mind work, or put the work off to the next day (UTC).",
+        project="trusted",
+    )
+    keys_file: str | None = _setting(
+        None,
+        PATH,
+        'A TOML file with a table [keys], such as OPENAI_API_KEY = "..."; only its owner may read it.',
+        project="trusted",
+        unset="keys.toml in the configuration folder, where there is one",
+    )
+    show_worker_notifications: bool = _setting(True, BOOLEAN, "Show a notice in the host when a worker has run.")
     passive: bool = _setting(
-        False, _BOOLEAN, "Start no work and ask for no compaction; memory that exists is still used."
+        False, BOOLEAN, "Start no work and ask for no compaction; memory that exists is still used."
     )
     debug_log: bool = _setting(
-        False, _BOOLEAN, "Write what workers do, in counts and ids, to the debug folder of the data folder."
+        False, BOOLEAN, "Write what workers do, in counts and ids, to the debug folder of the data folder."
     )
-    compaction_max_tokens: int = _setting(32_000, _COUNT, "The most tokens that a compaction's whole text may have.")
+    compaction_max_tokens: int = _setting(32_000, COUNT, "The most tokens that a compaction's whole text may have.")
     extract_max_tokens: int = _setting(
-        2_000, _COUNT, "The most tokens of source entries not yet observed that a compaction quotes."
+        2_000, COUNT, "The most tokens of source entries not yet observed that a compaction quotes."
     )
     keep_recent_tokens: int = _setting(
-        20_000, _COUNT, "About as many tokens of newest entries stay verbatim when a replayed session compacts."
+        20_000, COUNT, "About as many tokens of newest entries stay verbatim when a replayed session compacts."
     )
     flush_min_tokens: int = _setting(
-        1_000, _COUNT, "A session that ended or went idle is observed from this many unobserved tokens on."
+        1_000, COUNT, "A session that ended or went idle is observed from this many unobserved tokens on."
     )
-    flush_idle_seconds: int = _setting(300, _COUNT, "A session without a new entry for so long counts as idle.")
+    flush_idle_seconds: int = _setting(300, COUNT, "A session without a new entry for so long counts as idle.")
     span_max_tries: int = _setting(
-        5, _COUNT, "After so many failures of one entry it becomes a gap, which is listed and can be retried."
+        5, COUNT, "After so many failures of one entry it becomes a gap, which is listed and can be retried."
     )
     budget_daily_usd: float = _setting(
         5.0,
-        _number_rule("a number from 0 to 1000000", lambda value: 0 <= value <= 1_000_000),
+        MONEY,
         "What model calls may cost in a day; then the extractive mind works, and 0 allows no paid call.",
         project="lower",
     )
     lease_seconds: int = _setting(
-        60, _COUNT, "A worker that gives no sign for so long loses its job.", project="trusted"
+        60, COUNT, "A worker that gives no sign for so long loses its job.", project="trusted"
     )
     job_deadline_seconds: int = _setting(
-        600, _COUNT, "A job that runs longer is given up, whatever its worker says.", project="trusted"
+        600, COUNT, "A job that runs longer is given up, whatever its worker says.", project="trusted"
     )
     worker_idle_exit_seconds: int = _setting(
-        600, _COUNT, "A worker that a hook started leaves after so long without work.", project="trusted"
+        600, COUNT, "A worker that a hook started leaves after so long without work.", project="trusted"
     )
-    worker_concurrency: int = _setting(2, _COUNT, "How many jobs of one role run at once.", project="trusted")
+    worker_concurrency: int = _setting(2, COUNT, "How many jobs of one role run at once.", project="trusted")
     sweep_seconds: int = _setting(
-        60, _COUNT, "How often a worker derives again from the ledger what is due.", project="trusted"
+        60, COUNT, "How often a worker derives again from the ledger what is due.", project="trusted"
     )
     retry_first_seconds: int = _setting(
-        5, _COUNT, "The wait after a provider's first failure; it doubles with each further one.", project="trusted"
+        5, COUNT, "The wait after a provider's first failure; it doubles with each further one.", project="trusted"
     )
     retry_max_seconds: int = _setting(
-        300, _COUNT, "The longest wait between two tries of a provider.", project="trusted"
+        300, COUNT, "The longest wait between two tries of a provider.", project="trusted"
     )
     zone: str | None = _setting(
         None,
-        Rule(_ZONE_ALLOWED, _check_zone, str),
+        ZONE,
         "The time zone of observations' times, for sessions whose own is not known.",
         project="trusted",
         unset="the machine's zone",
     )
-    observe_subagents: bool = _setting(False, _BOOLEAN, "Observe the sessions of subagents too.", project="trusted")
+    observe_subagents: bool = _setting(False, BOOLEAN, "Observe the sessions of subagents too.", project="trusted")
 
     def __post_init__(self) -> None:
         pool, target = self.observations_pool_max_tokens, cast(int | None, self.observations_pool_target_tokens)
@@ -335,13 +288,19 @@ class Settings:
         choice = getattr(self, f"{role}_model", None) or self.model
         return None if choice == EXTRACTIVE else choice
 
+    def chain_of(self, role: str) -> tuple[ModelChoice, ...]:
+        """The models of a role in the order in which they are asked; empty for the extractive mind."""
+        choice = self.model_of(role)
+        own: tuple[ModelChoice, ...] | None = getattr(self, f"{role}_fallbacks", None)
+        return (choice, *(self.model_fallbacks if own is None else own)) if choice else ()
+
     def scaled(self, factor: float) -> "Settings":
         """Every number of tokens times the factor, at least its smallest allowed value: for `om replay --scale`."""
         values = {setting.name: getattr(self, setting.name) for setting in SETTINGS}
         tokens: dict[str, Any] = {
             name: max(BY_NAME[name].rule.smallest, round(number * factor))
             for name, number in values.items()
-            if name.endswith("_tokens") and number is not None
+            if name.endswith("_tokens") and name not in NOT_SCALED and number is not None
         }
         largest_target = tokens["observations_pool_max_tokens"] - 1
         tokens["observations_pool_target_tokens"] = min(tokens["observations_pool_target_tokens"], largest_target)

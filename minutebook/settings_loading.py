@@ -271,6 +271,8 @@ def shown(value: object) -> str:
         import json
 
         text = json.dumps(str(value), ensure_ascii=False)
+    elif isinstance(value, tuple):
+        text = f"[{', '.join(shown(each) for each in value)}]"
     else:
         text = "null" if value is None else str(value) if isinstance(value, (int, float)) else repr(value)
     text = text if len(text) <= 80 else text[:79] + "…"

@@ -20,7 +20,7 @@ variables, flags. A model is replaced as a whole.
   changes.
 - The variable of a setting is its name in capitals after `MINUTEBOOK_`: `MINUTEBOOK_OBSERVE_AFTER_TOKENS=5000`.
   For yes and no: 1, true, yes, on, 0, false, no, off. For a model: `provider/id`, `provider/id@thinking` or
-  `extractive`.
+  `extractive`. For a list of models: these, with commas between them.
 
 A wrong value, an unknown key or a file that cannot be read is an error that says where it stands and what is allowed;
 nothing falls back in silence. Settings are read once, when a hook, a command or a worker starts. `om settings` shows

@@ -22,6 +22,21 @@ DEFAULTS = {
     "observer_chunk_max_tokens": None,
     "old_memory_max_tokens": 8_000,
     "agent_max_turns": 16,
+    "model_fallbacks": (),
+    "observer_fallbacks": None,
+    "reflector_fallbacks": None,
+    "digester_fallbacks": None,
+    "dropper_fallbacks": None,
+    "model_base_url": None,
+    "model_timeout_seconds": 120,
+    "model_tries": 3,
+    "model_cooldown_seconds": 60,
+    "model_context_tokens": None,
+    "model_price_input_usd": None,
+    "model_price_output_usd": None,
+    "without_provider": "wait",
+    "over_budget": "extractive",
+    "keys_file": None,
     "model": None,
     "observer_model": None,
     "reflector_model": None,
@@ -47,7 +62,7 @@ DEFAULTS = {
     "zone": None,
     "observe_subagents": False,
 }
-INTEGERS = [name for name, value in DEFAULTS.items() if type(value) is int]
+INTEGERS = [n for n, value in DEFAULTS.items() if type(value) is int and n != "model_cooldown_seconds"]
 BOOLEANS = [name for name, value in DEFAULTS.items() if type(value) is bool]
 
 
@@ -175,11 +190,47 @@ def test_zone_and_budget() -> None:
     assert not any(accepts("budget_daily_usd", wrong) for wrong in (-0.01, float("inf"), float("nan"), "5", True))
 
 
+def test_settings_of_models() -> None:
+    """The fallback chain, 0 as no cooldown, the server, the prices, the file of keys."""
+    assert accepts("model_cooldown_seconds", 0) and not accepts("model_cooldown_seconds", -1)
+    check = BY_NAME["model_fallbacks"].rule.check
+    assert check(["p/m", {"provider": "q", "id": "n", "thinking": "off"}]) == (
+        ModelChoice(provider="p", id="m"),
+        ModelChoice(provider="q", id="n", thinking="off"),
+    )
+    assert check([]) == ()
+    assert not any(accepts("model_fallbacks", wrong) for wrong in ("p/m", ["m"], [["p/m"]], None, {"p": "m"}))
+    with pytest.raises(Refused, match="without_provider"):
+        check(["extractive"])
+    urls = ("http://127.0.0.1:8080/v1", "https://models.example", "http://[::1]:11434")
+    assert all(accepts("model_base_url", url) for url in urls)
+    wrong_urls = ("", "127.0.0.1:80", "file:///x", "https://a:b@c/", "https://c/?key=1", "https://c/#x", "http://", 1)
+    assert not any(accepts("model_base_url", url) for url in wrong_urls)
+    assert accepts("model_price_input_usd", 0) and not accepts("model_price_input_usd", -1)
+    assert accepts("keys_file", "~/keys.toml") and not any(accepts("keys_file", path) for path in ("keys.toml", "", 1))
+    for name, first, second in (("without_provider", "wait", "extractive"), ("over_budget", "extractive", "wait")):
+        assert BY_NAME[name].default == first and accepts(name, second) and not accepts(name, "stop")
+
+
+def test_the_chain_of_a_role() -> None:
+    """A role asks its own model first, then its own fallbacks or, where it has none, the common ones."""
+    one, two, three = (ModelChoice(provider="p", id=name) for name in "123")
+    settings = Settings(model=one, model_fallbacks=(two,), digester_fallbacks=(three,), dropper_fallbacks=())
+    assert [settings.chain_of(role) for role in ("observer", "digester", "dropper", "judge")] == [
+        (one, two),
+        (one, three),
+        (one,),
+        (one, two),
+    ]
+    assert Settings(model_fallbacks=(two,)).chain_of("observer") == ()
+
+
 def test_scaling_touches_every_number_of_tokens_and_nothing_else() -> None:
     scaled, plain = Settings(observer_chunk_max_tokens=60_000).scaled(0.1), Settings(observer_chunk_max_tokens=60_000)
     for setting in SETTINGS:
         before, after = getattr(plain, setting.name), getattr(scaled, setting.name)
-        assert after == (before // 10 if setting.name.endswith("_tokens") else before), setting.name
+        scales = setting.name.endswith("_tokens") and setting.name != "model_context_tokens"
+        assert after == (before // 10 if scales else before), setting.name
 
 
 def test_scaling_keeps_what_is_allowed() -> None:

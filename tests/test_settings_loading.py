@@ -125,8 +125,16 @@ WRONG = {
     "model": ['"m"', '""', "1", "true", "{}", '{provider = "p"}', '{provider = "p", id = ""}'],
     "text": ["1", "true", '""', "[]", '"auto"'],
     "money": ["-1", "inf", '"5"', "true"],
+    "whole": ["-1", "1.5", '"20000"', "true", "[]"],
+    "chain": ['"p/m"', '["m"]', '["extractive"]', "1", "{}"],
 }
-SPECIAL = {"compact_after_tokens_ratio": "ratio", "budget_daily_usd": "money"}
+SPECIAL = {
+    "compact_after_tokens_ratio": "ratio",
+    "budget_daily_usd": "money",
+    "model_price_input_usd": "money",
+    "model_price_output_usd": "money",
+    "model_cooldown_seconds": "whole",
+}
 
 
 def kind_of(name: str) -> str:
@@ -134,13 +142,17 @@ def kind_of(name: str) -> str:
         return SPECIAL[name]
     if name.endswith("model"):
         return "model"
+    if name.endswith("_fallbacks"):
+        return "chain"
     default = getattr(Settings(), name)
-    return "boolean" if type(default) is bool else "integer" if name.endswith("_tokens") or default else "text"
+    if type(default) is bool:
+        return "boolean"
+    return "integer" if name.endswith("_tokens") or type(default) is int else "text"
 
 
 @pytest.mark.parametrize("name", [setting.name for setting in SETTINGS])
 def test_a_wrong_value_names_key_value_file_line_and_what_is_allowed_003_118(files: Files, name: str) -> None:
-    kind = "text" if name == "compact_after_tokens_mode" else kind_of(name)
+    kind = kind_of(name)
     for written in WRONG[kind]:
         path = files.write("global", f"# a comment\n\n{name} = {written}\n")
         (complaint,) = files.complaints()
@@ -202,8 +214,11 @@ def test_other_words_are_no_booleans_003_120(files: Files, text: str) -> None:
 
 
 def test_every_key_has_a_variable_003_120(files: Files) -> None:
-    texts = {"boolean": "1", "integer": " 777 ", "ratio": "0.5", "money": "0.5", "model": "p/m@high"}
+    texts = {"boolean": "1", "integer": " 777 ", "ratio": "0.5", "money": "0.5", "model": "p/m@high", "whole": "0"}
+    texts["chain"] = "p/m@high, q/n"
     special = {"compact_after_tokens_mode": "ratio", "zone": "UTC", "observations_pool_max_tokens": "778"}
+    special |= {"model_base_url": "http://[::1]:1/v1/", "keys_file": "~/k.toml", "over_budget": "wait"}
+    special["without_provider"] = "extractive"
     environment = {s.variable: special.get(s.name) or texts[kind_of(s.name)] for s in SETTINGS}
     resolved = files.resolve(environment)
     assert {origin.level for origin in resolved.origins.values()} == {"environment"}

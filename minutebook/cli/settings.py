@@ -90,6 +90,8 @@ def as_data(resolved: Resolved) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """A value as JSON has it; a model as one text."""
+    if isinstance(value, tuple):
+        return [plain(each) for each in value]
     return str(value) if isinstance(value, ModelChoice) else value
 
 

@@ -14,6 +14,7 @@ VIOLATIONS = {
     "no-model-below": ("pipeline/compaction.py", "import huey\n", "A compaction cannot call a model"),
     "layers": ("store/codec.py", "import minutebook.pipeline.clocks\n", "Imports run one way"),
     "one-sqlite": ("pipeline/search.py", "import sqlite3\n", "sqlite3 only in its store file"),
+    "one-litellm": ("workers/observer.py", "import litellm\n", "litellm only where models are asked"),
     "no-worker-below": ("hosts/reading.py", "import minutebook.workers.roles\n", "A compaction cannot call a model"),
 }
 
