@@ -218,6 +218,13 @@ class Settings:
         project="trusted",
         unset="keys.toml in the configuration folder, where there is one",
     )
+    prompts_folder: str | None = _setting(
+        None,
+        PATH,
+        "A folder whose observer.md, reflector.md, digester.md or dropper.md replaces the prompt of that role.",
+        project="trusted",
+        unset="the prompts that come with Minutebook",
+    )
     show_worker_notifications: bool = _setting(True, BOOLEAN, "Show a notice in the host when a worker has run.")
     passive: bool = _setting(
         False, BOOLEAN, "Start no work and ask for no compaction; memory that exists is still used."

@@ -37,6 +37,7 @@ DEFAULTS = {
     "without_provider": "wait",
     "over_budget": "extractive",
     "keys_file": None,
+    "prompts_folder": None,
     "model": None,
     "observer_model": None,
     "reflector_model": None,

@@ -218,6 +218,7 @@ def test_every_key_has_a_variable_003_120(files: Files) -> None:
     texts["chain"] = "p/m@high, q/n"
     special = {"compact_after_tokens_mode": "ratio", "zone": "UTC", "observations_pool_max_tokens": "778"}
     special |= {"model_base_url": "http://[::1]:1/v1/", "keys_file": "~/k.toml", "over_budget": "wait"}
+    special["prompts_folder"] = "/p"
     special["without_provider"] = "extractive"
     environment = {s.variable: special.get(s.name) or texts[kind_of(s.name)] for s in SETTINGS}
     resolved = files.resolve(environment)
