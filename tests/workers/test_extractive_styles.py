@@ -81,6 +81,23 @@ CORRECTIONS = [
     ("Sign-off comes from Helen.", "helen is on parental leave, Raj signs off until june"),
     ("The VAT rate is 19%.", "vat went down to 16%"),
     ("The customer id has 8 digits.", "customer ids are 10 digits long since the migration"),
+    ("We publish to PyPI on Mondays.", "publishing moves to Wednesdays, Monday is release-meeting day"),
+    ("Rosa Klein approves the budget.", "budget approvals are with Deniz Kaya now"),
+    ("The max title length is 80 characters.", "titles can be 120 characters after all"),
+    ("Staging runs in eu-west-1.", "staging is in eu-north-1 these days"),
+    ("Thumbnails are 200 px wide.", "thumbnails should be 320 px wide, 200 looks blurry"),
+    ("Name the config file settings.ini.", "hm no, config file is settings.toml"),
+    ("The trial lasts 14 days.", "Trial is 30 days now, product decided."),
+    ("The API is versioned by header.", "versioning by path instead of header pls"),
+    ("Backups go to backup-01.internal.", "backups go to backup-02.internal since the disk died"),
+    ("Die Sitzung endet nach 20 Minuten.", "Die Sitzung soll erst nach 45 Minuten enden."),
+    ("Der Ansprechpartner ist Jens Vogt.", "Jens Vogt ist weg, der Ansprechpartner ist jetzt Eva Lang."),
+    ("El plazo es el lunes.", "el plazo se ha movido al miércoles"),
+    ("On utilise Jest pour les tests.", "on passe à Vitest pour les tests"),
+    ("Write changelog entries by hand.", "changelog entries get generated from now on, don't write them by hand"),
+    ("Admins log in with a password.", "admins must log in with SSO, no passwords any more"),
+    ("The discount is 10%.", "make the discount 15%, 10 wont impress anyone"),
+    ("Milan handles customer data requests.", "customer data requests: ask Joana, Milan moved to sales"),
 ]
 STANDING = [
     # (statement, another one that leaves it alone)

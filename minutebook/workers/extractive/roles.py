@@ -42,12 +42,16 @@ _FRAMES: tuple[re.Pattern[str], ...] = (
         rf"(?:by|with|handled by|owned by)|from|by) (?:now )?(?:to |with |by )?{_NAME}"
     ),
     re.compile(
-        rf"(?P<thing>[^,.;:!?—–()]{{0,40}}\b{_ROLE}\b[^,.;:!?—–()]{{0,30}}?)(?: is| are|:| ist| es| est|'s) "
+        rf"(?P<thing>[^,.;:!?—–()]{{0,40}}\b(?i:{_ROLE})\b[^,.;:!?—–()]{{0,30}}?)(?: is| are|:| ist| es| est|'s) "
         rf"(?:now |jetzt )?{_NAME}"
     ),
     re.compile(
         rf"\b(?:[Aa]sk|[Cc]ontact|[Pp]ing|[Tt]alk to|[Cc]heck with|[Gg]o to|[Ee]scalate to) {_NAME}"
         rf"(?: instead| now)?(?: about| for| on| if| when| before)? ?(?P<thing>[^,.;:!?—–()]{{0,60}})"
+    ),
+    re.compile(
+        rf"(?P<thing>[\w -]{{2,40}}): (?:please )?(?:ask|contact|ping|talk to|check with|go to|write to) "
+        rf"{_NAME}"
     ),
     re.compile(rf"(?P<thing>[\w -]{{0,40}}(?:approval|sign-?off|review)s?) (?:comes? )?(?:by|from|of) {_NAME}"),
     re.compile(
@@ -56,8 +60,10 @@ _FRAMES: tuple[re.Pattern[str], ...] = (
     ),
 )
 _GONE = re.compile(
-    rf"\b{_NAME}(?:'s|’s)?(?: has| is| was| just)* (?:left|leaves|leaving|retired|retires|quit|quits|resigned|gone|"
-    r"out|off|sick|on (?:leave|holiday|vacation|parental leave)|no longer|not (?:here|with us)|isn't)\b"
+    rf"\b{_NAME}(?:'s|’s)?(?: has| is| was| ist| just)* (?:left|leaves|leaving|retired|retires|quit|quits|resigned|"
+    rf"gone|"
+    r"out|off|sick|on (?:leave|holiday|vacation|parental leave)|no longer|weg|nicht mehr|ya no está|not (?:here|with "
+    r"us)|isn't)\b"
 )
 _HINT = re.compile(
     rf"\b(?:{_ROLE}|{_DOES}|goes|go to|went|moves?|moved|belongs?|by|ask|contact|ping|talk to|check with|escalate|"

@@ -7,7 +7,15 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from minutebook.workers.extractive.subjects import BOUNDS, Value, comparable, content_words, plain_of, values_of
+from minutebook.workers.extractive.subjects import (
+    BOUNDS,
+    Value,
+    comparable,
+    content_words,
+    plain_of,
+    values_of,
+    without_values,
+)
 
 EXAMINED_CHARACTERS = 400
 _CLAUSE = re.compile(
@@ -99,7 +107,8 @@ def slots_of(text: str) -> tuple[Slot, ...]:
     text = plain_of(text[:EXAMINED_CHARACTERS])
     for clause, glued in _clauses(text):
         values = _values(clause, entities)
-        words = content_words(clause) - frozenset(word for value in values for word in content_words(value.text))
+        named = frozenset(word for value in values if value.kind not in MEASURED for word in content_words(value.text))
+        words = content_words(without_values(clause)) - named
         if glued and values:
             words |= topic
         if words:

@@ -34,7 +34,8 @@ _GENERIC = frozenset(
         on utilise passe pour au du des une maintenant désormais pls plz thx hmm ok win pasa al
         meanwhile slips slipped slip renamed got everything everyone anything everybody anymor shoud
         give given due allow allows accept goes there joke
-        overkill insists tomorrow muss müssen haben künftig passes went à few many much long short high low""",
+        overkill insists tomorrow endet enden muss müssen haben künftig
+        passes went à few many much long short high low""",
     )
 )
 _SYNONYM_GROUPS = (
@@ -229,6 +230,11 @@ def values_of(text: str) -> tuple[Value, ...]:
         Value(match.lastgroup or "number", _normal_value(match.lastgroup, match.group()))
         for match in _VALUES.finditer(text)
     )
+
+
+def without_values(text: str) -> str:
+    """The text with its literals blanked."""
+    return _VALUES.sub(" ", text)
 
 
 def _normal_value(kind: str | None, text: str) -> str:
