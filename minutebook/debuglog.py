@@ -21,6 +21,11 @@ RunReason = Literal[
     "discarded",
     "model_unavailable",
     "stream_error",
+    "too_long",
+    "cut",
+    "turn_cap",
+    "refused",
+    "rubbish",
 ]
 RUN_REASONS: tuple[RunReason, ...] = get_args(RunReason)
 """Why a run ended: the `reason` in the data of its last row, which is the event RUN_ENDED."""

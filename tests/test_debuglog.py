@@ -114,6 +114,11 @@ def test_every_reason_is_a_row_and_chunks_have_their_own_003_146(tmp_path: Path)
         "discarded",
         "model_unavailable",
         "stream_error",
+        "too_long",
+        "cut",
+        "turn_cap",
+        "refused",
+        "rubbish",
         "chunk_capped",
         "chunk_excerpted",
     ]

@@ -71,13 +71,17 @@ class DigestBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropBatch:
-    """The active pool over its target; max_drops is an upper bound that need not be reached."""
+    """The active pool over its target; max_drops is an upper bound that need not be reached.
+
+    left_out: how many reflections and observations did not fit.
+    """
 
     reflections: tuple[Reflection, ...]
     observations: tuple[Weighed, ...]
     pool_tokens: int
     target_tokens: int
     max_drops: int
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -127,6 +127,7 @@ def drop_batch(memory: Memory, target_tokens: int, *, max_tokens: int) -> DropBa
         pool_tokens=pool,
         target_tokens=target_tokens,
         max_drops=min(len(shown), max_drops(pool, target_tokens, len(active))),
+        left_out=len(current) + len(active) - len(reflections) - len(shown),
     )
 
 

@@ -210,6 +210,9 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for file in sorted(folder.rglob("*.ndjson")) for line in file.read_text().splitlines()]
 
 
+OF_ANSWERS = ("stream_error", "too_long", "cut", "turn_cap", "refused", "rubbish")
+
+
 def failing(reason: str) -> Exception:
     error = SpanFailed("its text is not shown")
     error.reason = reason
@@ -228,7 +231,7 @@ def test_each_run_ends_with_its_reason_003_146(store: Store, tmp_path: Path, clo
     scripts: list[tuple[str, str, Any]] = [
         ("nothing_called", "observer", []),
         ("all_refused", "observer", [[{"content": "no source"}]]),
-        ("stream_error", "observer", [failing("stream_error")]),
+        *((word, "observer", [failing(word)]) for word in OF_ANSWERS),
         ("model_unavailable", "observer", [ProviderFailed("key")]),
         ("discarded", "observer", asleep),
         ("nothing_to_record", "observer", [NOTHING]),
