@@ -1,6 +1,6 @@
 """The mind that asks a model: a batch becomes a request, and the model's calls go to the role's desk."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from minutebook.errors import ProviderFailed
 from minutebook.settings import ModelChoice, Settings
@@ -11,6 +11,7 @@ from minutebook.workers.roletools import ROLE_TOOLS
 from minutebook.workers.textcalls import json_mode
 from minutebook.workers.toolloop import Ask, Tool
 
+Instead = Callable[[Exception], Mind | None]
 NO_TOOLS = "no_tools"
 """reason of a ProviderFailed: the model cannot call tools, so its calls are asked for as text."""
 
@@ -20,7 +21,7 @@ class ModelMind:
 
     ask: one request to the model. session, branch: on whose behalf, for the accounts. window: its context window, None
     when unknown. tools_supported: False asks for JSON instead of tool calls. deadline: seconds of time.monotonic().
-    instead: the mind that thinks when no model can be asked, None to wait. name: provider/id of the last answer.
+    instead: why no model can be asked → the mind that thinks then, None to wait. name: provider/id of the last answer.
     """
 
     def __init__(
@@ -34,7 +35,7 @@ class ModelMind:
         window: int | None = None,
         tools_supported: bool = True,
         deadline: float | None = None,
-        instead: Mind | None = None,
+        instead: Instead = lambda error: None,
     ) -> None:
         self.name = f"{choice.provider}/{choice.id}"
         self.window = window

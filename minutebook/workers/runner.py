@@ -26,7 +26,10 @@ from minutebook.workers.leases import Held, Leases
 from minutebook.workers.roles import Context, Prepared, Role
 
 Minds = Callable[[str, Settings, Branch], Mind]
-"""Role, settings and the branch to think about → the mind; one that asks a model may have a `window`, in tokens."""
+"""Role, settings and the branch to think about → the mind.
+
+One that asks a model may have a `window`, in tokens, and a mind to think `instead` when no model can be asked.
+"""
 SettingsFor = Callable[[Branch], Settings]
 RoleModules = Callable[[str], Role]
 
@@ -128,8 +131,7 @@ class _Run:
         except SpanFailed as error:
             return self._span_failed(error)
         except Exception as error:
-            kind = "provider" if isinstance(error, (ProviderFailed, MissingExtra)) else "bug"
-            return self.put_off(error, kind, retry_seconds(self.settings, self.claim.tries))
+            return self.put_off(error, _kind(error), retry_seconds(self.settings, self.claim.tries))
 
     # -- the run -----------------------------------------------------------------------------------------------
 
@@ -151,7 +153,24 @@ class _Run:
         self.prepared = prepared
         self._row("run_started", {"start": prepared.start, "entries": prepared.entries, "mind": self.mind})
         self._chunk_row(prepared)
-        return self._commit(role.think(prepared, mind))
+        return self._commit(self._think(role, prepared, mind))
+
+    def _think(self, role: Role, prepared: Prepared, mind: Mind) -> Outcome:
+        """Let the mind think; where no model can be asked, the mind that it names to do it `instead`, from the start.
+
+        The first one's proposals stay at its own desk.
+        """
+        try:
+            return role.think(prepared, mind)
+        except (ProviderFailed, MissingExtra) as error:
+            other: Mind | None = getattr(mind, "instead", _nobody)(error)
+            if other is None:
+                raise
+            self._row("instead", {"mind": other.name, "error": error})
+            mind = other
+            return role.think(prepared, mind)
+        finally:
+            self.mind = mind.name
 
     def _context(self, window: int | None) -> Context:
         span = workbook.read_span(self.store, self.job, self.coverage) if self.job.role == "observer" else None
@@ -300,6 +319,16 @@ def _why_not_due(role: str, state: BranchState, settings: Settings) -> RunReason
         return "below_mark"
     over = state.pool_tokens > settings.observations_pool_target_tokens
     return "waiting_for_reflection" if over else "not_over_target"
+
+
+def _nobody(error: Exception) -> None:
+    return None
+
+
+def _kind(error: Exception) -> str:
+    if isinstance(error, BadInput):
+        return "settings"
+    return "provider" if isinstance(error, (ProviderFailed, MissingExtra)) else "bug"
 
 
 def _why_failed(error: Exception) -> RunReason:
