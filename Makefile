@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check format bench docs clean
+.PHONY: demo test check format bench eval docs clean
 
 demo: $(READY)
 	@rm -f demo.sqlite demo.sqlite.* demo.sqlite-*
@@ -26,6 +26,11 @@ format: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+# make eval MODEL=provider/id [BASE_URL=…] [PROMPTS=folder] [LEAST=90] [CASES="trust work"]; evals/README.md
+eval: $(READY)
+	@$(BIN)/python -m evals $(if $(MODEL),--model '$(MODEL)') $(if $(BASE_URL),--base-url '$(BASE_URL)') \
+	  $(if $(PROMPTS),--prompts '$(PROMPTS)') $(if $(LEAST),--least $(LEAST)) $(CASES)
 
 docs: $(READY)
 	$(BIN)/python docs/refresh.py

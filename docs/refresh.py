@@ -27,6 +27,12 @@ def run(*arguments: str) -> str:
     return done.stdout.replace(str(ROOT), "~/minutebook").rstrip() + "\n"
 
 
+def evaluated() -> str:
+    """The totals of the prompt test set for the extractive mind."""
+    done = subprocess.run([sys.executable, "-m", "evals"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.rpartition("\n\n")[2].rstrip() + "\n"
+
+
 def outputs() -> dict[str, str]:
     """Name of a block → its text."""
     with tempfile.TemporaryDirectory() as folder:
@@ -38,14 +44,14 @@ def outputs() -> dict[str, str]:
         source = run("recall", "--store", store, record[1])
         status = run("status", "--store", store)
     shown = f"$ om search {' '.join(WORDS)}\n{found}\n$ om recall {record[1]}\n{source}"
-    return {"make demo": demo, "om search, om recall": shown, "om status": status}
+    return {"make demo": demo, "om search, om recall": shown, "om status": status, "make eval": evaluated()}
 
 
 def main() -> None:
-    """Refresh README.md and the settings reference."""
+    """Refresh README.md, the page on prompts and the settings reference."""
     texts = outputs()
-    page = ROOT / "README.md"
-    page.write_text(BLOCK.sub(lambda match: match[1] + texts[match["name"]] + match[3], page.read_text()))
+    for page in (ROOT / "README.md", ROOT / "docs" / "prompts.md"):
+        page.write_text(BLOCK.sub(lambda match: match[1] + texts[match["name"]] + match[3], page.read_text()))
     (ROOT / "docs" / "settings.md").write_text(reference_markdown())
 
 

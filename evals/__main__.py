@@ -4,6 +4,7 @@ Exit code 1 under the bar of --least, 2 when it cannot run.
 """
 
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -20,15 +21,17 @@ PROVIDER_FAILURES_MAX = 3
 
 @click.command()
 @click.option("--model", default="extractive", show_default=True, help="provider/id, or extractive.")
-@click.option("--base-url", default="", help="Where an OpenAI-compatible server listens.")
+@click.option("--base-url", default="", help="Where a server of your own listens.")
+@click.option("--prompts", default="", help="A folder of prompts in place of the built-in ones.")
 @click.option("--least", default=0.0, show_default=True, help="Exit with 1 under this share of passes, in percent.")
 @click.argument("names", nargs=-1)
-def main(model: str, base_url: str, least: float, names: tuple[str, ...]) -> None:
+def main(model: str, base_url: str, prompts: str, least: float, names: tuple[str, ...]) -> None:
     """Run all cases, or those whose id, role or group is named."""
     bill = Bill()
     try:
         cases = read_cases(names)
-        results = run_all(cases, minds_of(model, base_url, bill))
+        with minds_of(model, bill, base_url=base_url, prompts=prompts) as mind_for:
+            results = run_all(cases, mind_for)
     except MinutebookError as error:
         click.echo(f"evals: {error}", err=True)
         sys.exit(2)
@@ -36,7 +39,7 @@ def main(model: str, base_url: str, least: float, names: tuple[str, ...]) -> Non
     sys.exit(1 if share(results) < least else 0)
 
 
-def run_all(cases: list[Case], mind_for: MindFor) -> list[Result]:
+def run_all(cases: Sequence[Case], mind_for: MindFor) -> list[Result]:
     """Each case in turn, printed as it ends; raises ProviderFailed when the provider does not answer any more."""
     width = max((len(case.id) for case in cases), default=0)
     results: list[Result] = []

@@ -42,10 +42,6 @@ class Staged:
     branch: Branch
     keys: dict[str, str]
 
-    def id_of(self, key: str) -> str:
-        """The record id of a key."""
-        return next(id_ for id_, name in self.keys.items() if name == key)
-
 
 def stage(store: Store, case: Case) -> Staged:
     """Bring a case into an empty store; the old memory covers everything but the case's own entries."""
@@ -53,16 +49,19 @@ def stage(store: Store, case: Case) -> Staged:
     head = SessionHead(host="neutral", session=case.id, zone=case.zone)
     accepted = accept_turns(store, Reading(head=head, events=[*earlier, *entries_of(case)]))
     branch = load_branch(store, load_session(store, accepted.session).branch)
-    observations = {row.key: _observation(row.content, row.relevance, row.at, row.key) for row in case.observations}
-    reflections = {
-        row.key: _reflection(row.content, [observations[key].id for key in row.supports]) for row in case.reflections
-    }
+    observations = _observations(case)
+    reflections = _reflections(case, observations)
     covers = len(earlier) or (Path(store, branch).length() if case.role != "observer" else 0)
     memory = _memory(case, list(observations.values()), reflections, covers)
     append_memory(store, branch, [memory_entry(entry) for entry in memory])
-    keys = {record.id: key for key, record in observations.items()}
-    keys |= {record.id: key for key, record in reflections.items()}
-    return Staged(case, branch, keys)
+    return Staged(case, branch, {id_: key for key, id_ in old_ids(case).items()})
+
+
+def old_ids(case: Case) -> dict[str, str]:
+    """Key -> record id of everything that memory holds."""
+    observations = _observations(case)
+    ids = {key: record.id for key, record in observations.items()}
+    return ids | {key: record.id for key, record in _reflections(case, observations).items()}
 
 
 def entry_id(number: int) -> str:
@@ -118,21 +117,30 @@ def _said(key: str, text: str) -> SourceEntry:
     )
 
 
-def _observation(content: str, relevance: Any, timestamp: str, key: str) -> Observation:
-    sources = (f"old-{key}",)
-    return counted_observation(
-        Observation(
-            id=observation_id(content, timestamp, sources),
-            content=content,
-            timestamp=timestamp,
-            relevance=relevance,
-            source_ids=sources,
+def _observations(case: Case) -> dict[str, Observation]:
+    """Key -> observation, each on an entry of its own."""
+    found: dict[str, Observation] = {}
+    for row in case.observations:
+        sources = (f"old-{row.key}",)
+        found[row.key] = counted_observation(
+            Observation(
+                id=observation_id(row.content, row.at, sources),
+                content=row.content,
+                timestamp=row.at,
+                relevance=row.relevance,
+                source_ids=sources,
+            )
         )
-    )
+    return found
 
 
-def _reflection(content: str, supports: list[str]) -> Reflection:
-    return counted_reflection(Reflection(id=reflection_id(content), content=content, support_ids=tuple(supports)))
+def _reflections(case: Case, observations: dict[str, Observation]) -> dict[str, Reflection]:
+    found: dict[str, Reflection] = {}
+    for row in case.reflections:
+        supports = tuple(observations[key].id for key in row.supports)
+        record = Reflection(id=reflection_id(row.content), content=row.content, support_ids=supports)
+        found[row.key] = counted_reflection(record)
+    return found
 
 
 def _memory(

@@ -10,8 +10,14 @@ from minutebook.cli.root import om
 from minutebook.settings_reference import reference_markdown
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "examples" / "README.md"]
-PROSE = [*PAGES, *(ROOT / "minutebook").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py"), ROOT / "Makefile"]
+PAGES = [
+    *ROOT.glob("*.md"),
+    *(ROOT / "docs").rglob("*.md"),
+    ROOT / "examples" / "README.md",
+    ROOT / "evals" / "README.md",
+]
+PYTHON = [path for folder in ("minutebook", "benchmarks", "evals") for path in (ROOT / folder).rglob("*.py")]
+PROSE = [*PAGES, *PYTHON, ROOT / "Makefile"]
 FOREIGN = re.compile(r"/work/|/tmp/venv|/root/|site-packages/")
 
 

@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = [path for folder in ("minutebook", "tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+FILES = [path for folder in ("minutebook", "tests", "benchmarks", "evals") for path in (ROOT / folder).rglob("*.py")]
 
 
 def test_no_file_is_over_400_lines() -> None:
