@@ -88,14 +88,18 @@ def count_run(store: Store, job: Job, ended: str, *, mind: str = "") -> None:
             row["failed"] += 1
         return {**body, job.role: row}
 
-    _update(store, WORK, job.branch, counted)
+    change(store, WORK, job.branch, counted)
 
 
-def _update(store: Store, collection: str, key: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """Read, change, compare and write; a count that loses against many others is given up, it is only a count."""
+def change(store: Store, collection: str, key: str, make: Callable[[dict[str, Any]], dict[str, Any]]) -> bool:
+    """Read, change, compare and write a document; False when others won that many times, which for a count is no loss.
+
+    make: the body as it is ({} for none) → the body as it is to be; called again for each try.
+    """
     for _ in range(PUT_TRIES):
         document = store.get(collection, key)
-        body = change(codec.from_json(document.body) if document else {})
+        body = make(codec.from_json(document.body) if document else {})
         put = Put(collection, key, codec.to_json(body), if_version=document.version if document else 0)
         if not isinstance(store.put(put), Stale):
-            return
+            return True
+    return False

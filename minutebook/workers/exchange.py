@@ -33,12 +33,14 @@ class Message:
     """One message of a conversation.
 
     role: user, assistant or tool. calls: of an assistant message. call_id: the call that a tool message answers.
+    carried: of an assistant message, the reply's `carried`.
     """
 
     role: Literal["user", "assistant", "tool"]
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     call_id: str = ""
+    carried: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +74,14 @@ class Spent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """One answer. model: provider/id that really gave it (perhaps a fallback)."""
+    """One answer. model: provider/id that really gave it (perhaps a fallback).
+
+    carried: what the provider wants back, unread, with the next request of the conversation (signed thinking).
+    """
 
     text: str
     calls: tuple[ToolCall, ...]
     ended: Ended
     model: str
     spent: Spent = field(default_factory=Spent)
+    carried: Mapping[str, Any] = field(default_factory=dict)

@@ -79,3 +79,9 @@ def within(seconds: float, call: Callable[[], Any]) -> Any:
     if not results:
         raise TookTooLong(f"no whole answer within {seconds - GRACE_SECONDS:.0f} s")
     return results[0]
+
+
+def cost_of(response: Any) -> float | None:
+    """What litellm counts for an answer in US dollars, tiers and cache writes included; None where it has no price."""
+    cost = (getattr(response, "_hidden_params", None) or {}).get("response_cost")
+    return float(cost) if isinstance(cost, (int, float)) else None

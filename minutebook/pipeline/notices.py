@@ -1,0 +1,39 @@
+"""What a person is to be told, once each: a stream that hosts, status and commands read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from minutebook.pipeline.workbook import iso_time
+from minutebook.store import codec
+from minutebook.store.kernel import Item, Store
+
+NOTICES = "notices"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """position: in the stream, for readers that go on from where they were. time: ISO 8601, UTC."""
+
+    position: int
+    time: str
+    text: str
+
+
+def tell(store: Store, occasion: str, text: str) -> None:
+    """Add a notice; one with the same occasion was told already and stays as it is."""
+    item = Item(
+        sha256(occasion.encode()).hexdigest()[:24], "notice", 0, codec.to_json({"at": _now(store), "text": text})
+    )
+    store.append(NOTICES, [item])
+
+
+def read_notices(store: Store, start: int = 0, *, limit: int | None = None) -> Sequence[Notice]:
+    """Notices from a position on, oldest first; with a limit the newest of them."""
+    rows = store.read(NOTICES, start, limit=limit, reverse=limit is not None)
+    bodies = [(row.position, codec.from_json(row.body)) for row in sorted(rows, key=lambda row: row.position)]
+    return [Notice(position, str(body["at"]), str(body["text"])) for position, body in bodies]
+
+
+def _now(store: Store) -> str:
+    return iso_time(store.now())
