@@ -13,6 +13,7 @@ sourcetext    a source entry -> its text (pure)
 excerpts      model-free extracts, cut at tool-call boundaries (pure)
 quoting       stored content inside our block: harmless (pure)
 rendering     what is visible -> text (pure)
+checkpoints   a memory folded in advance, for compaction
 compaction    compose_memory: what an agent gets back
 corrections   what a person adds or takes back
 recall        an id -> the record and its exact source

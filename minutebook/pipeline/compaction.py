@@ -5,14 +5,16 @@ record confirms later.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from minutebook.errors import CompactionOpen, StoreBusy
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path
+from minutebook.pipeline.checkpoints import read_checkpoint
 from minutebook.pipeline.excerpts import extract_lines
-from minutebook.pipeline.folding import fold
+from minutebook.pipeline.folding import BeyondCheckpoint, Memory, fold
 from minutebook.pipeline.folds import PRODUCER, Proposal, memory_length, proposal_put, read_proposal
 from minutebook.pipeline.projection import Projection, compaction_projection, digest_budget
 from minutebook.pipeline.rendering import extract_room, parts_of, render
@@ -131,7 +133,22 @@ def _compose(
     first_kept: str,
     tokens_before: int | None,
 ) -> Composition | None:
-    memory = fold(read_until(store, branch, length))
+    asked = (first_kept, tokens_before)
+    if (memory := read_checkpoint(store, branch, length, boundary)) is not None:
+        with suppress(BeyondCheckpoint):
+            return _composed_of(memory, store, branch, boundary, settings, *asked)
+    return _composed_of(fold(read_until(store, branch, length)), store, branch, boundary, settings, *asked)
+
+
+def _composed_of(
+    memory: Memory,
+    store: Store,
+    branch: Branch,
+    boundary: int,
+    settings: Settings,
+    first_kept: str,
+    tokens_before: int | None,
+) -> Composition | None:
     projection = compaction_projection(
         memory,
         boundary,

@@ -5,7 +5,7 @@ For each id the first valid record wins (003-151); a tombstone holds for ever, a
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -116,9 +116,36 @@ class Gap:
     time: str
 
 
+class BeyondCheckpoint(Exception):
+    """A checkpoint holds too little to answer: fold the whole memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beyond:
+    """What a checkpoint left out of a memory; nothing in a whole one. All of it is visible before any later boundary.
+
+    observations, tokens: how many, and of how many rendered tokens. best: (relevance, coverage, order) that none of
+    them exceeds. reflections: how many, and newest: the order of the newest of them. after: order of a digest → how
+    many of these lie after its watermark. digests: how many, all losing to those that are there. cited: observation →
+    citations by left-out reflections.
+    """
+
+    observations: int = 0
+    tokens: int = 0
+    best: tuple[int, int, int] = (-1, -1, -1)
+    reflections: int = 0
+    newest: int = -1
+    after: Mapping[int, int] = field(default_factory=dict)
+    digests: int = 0
+    cited: Mapping[str, int] = field(default_factory=dict)
+
+
+NOTHING_BEYOND = Beyond()
+
+
 @dataclass(slots=True)
 class Memory:
-    """Everything that a branch's memory entries say."""
+    """Everything that a branch's memory entries say, or what of it a checkpoint kept."""
 
     observations: dict[str, HeldObservation] = field(default_factory=dict)
     reflections: dict[str, HeldReflection] = field(default_factory=dict)
@@ -134,6 +161,7 @@ class Memory:
     last_reflections_covers: int = 0
     malformed: int = 0
     order: int = 0
+    beyond: Beyond = NOTHING_BEYOND
 
     def active(self) -> list[HeldObservation]:
         """Observations that no tombstone names: the pool, at the tip."""

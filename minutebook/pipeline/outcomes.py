@@ -12,6 +12,7 @@ from typing import Any
 from minutebook.errors import StoreBusy
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import memory_stream
+from minutebook.pipeline.checkpoints import checkpoint_put
 from minutebook.pipeline.folding import Memory, fold
 from minutebook.pipeline.projection import after_digest, usable_digest
 from minutebook.records import Branch, MemoryEntry, content_id
@@ -125,15 +126,16 @@ def offer_memory(
         tip = store.tip(stream)
         before = ledger.read_memory(store, branch) if entries else []
         placed = _placed(branch, before, entries, tip.length)
-        summed = sums(fold([*before, *placed])) if placed else {}
+        memory = fold([*before, *placed]) if placed else None
+        checkpoint = checkpoint_put(branch, memory, tip.length + len(placed)) if memory else None
         done = store.append(
             stream,
             [codec.memory_item(entry) for entry in placed],
             expect=expect,
             expect_length=tip.length,
-            advance=_moved({**summed, **advance}, tip.marks),
+            advance=_moved({**(sums(memory) if memory else {}), **advance}, tip.marks),
             dirty=branch.key,
-            puts=puts,
+            puts=[*puts, checkpoint] if checkpoint else puts,
         )
         if not isinstance(done, Stale):
             new = {entry.id for entry in placed}

@@ -7,7 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from minutebook.pipeline.folding import Fold, HeldDigest, HeldObservation, HeldReflection, Memory, fold
+from minutebook.pipeline.folding import (
+    NOTHING_BEYOND,
+    Beyond,
+    BeyondCheckpoint,
+    Fold,
+    HeldDigest,
+    HeldObservation,
+    HeldReflection,
+    Memory,
+    fold,
+)
 from minutebook.records import MemoryEntry, Tier, tier_of_citations
 
 
@@ -33,6 +43,7 @@ class Projection:
     recent: the reflections that a rendering shows word for word, all of them when there is no usable digest.
     observed: how far observation got, where the unobserved extract begins (batches leave no holes between them).
     reference: boundary of the full fold in force. pool_tokens: of the observations, rendered.
+    beyond: visible records that a checkpoint left out; beyond_recent: those of its reflections that belong to recent.
     """
 
     boundary: int
@@ -44,6 +55,8 @@ class Projection:
     full_fold: bool = False
     reference: int | None = None
     pool_tokens: int = 0
+    beyond: Beyond = NOTHING_BEYOND
+    beyond_recent: int = 0
 
     def empty(self) -> bool:
         """Nothing to show: the host's own summarizer runs (003-066)."""
@@ -52,7 +65,7 @@ class Projection:
     def tiers(self) -> Callable[[str], Tier]:
         """A function from an observation's id to its coverage tier: by the reflections that are visible here."""
         citations = Counter(key for held in self.reflections for key in set(held.record.support_ids))
-        return lambda key: tier_of_citations(citations[key])
+        return lambda key: tier_of_citations(citations[key] + self.beyond.cited.get(key, 0))
 
 
 def compaction_projection(memory: Memory, boundary: int, *, pool_max_tokens: int, digest_tokens: int) -> Projection:
@@ -91,7 +104,9 @@ def project(
         observed=memory.observed,
         full_fold=full_fold,
         reference=reference,
-        pool_tokens=sum(held.record.tokens for held in observations),
+        pool_tokens=sum(held.record.tokens for held in observations) + memory.beyond.tokens,
+        beyond=memory.beyond,
+        beyond_recent=memory.beyond.after.get(digest.order, 0) if digest else memory.beyond.reflections,
     )
 
 
@@ -131,6 +146,7 @@ def usable_digest(memory: Memory, reflections: Sequence[HeldReflection], digest_
 
     Valid: within its share; its watermark is shown here and was recorded before it; and it can have folded in nothing
     that is not shown here: what a correction took back since, or what is covered only after the boundary.
+    Raises BeyondCheckpoint.
     """
     shown = {held.record.id for held in reflections}
     rank = {key: at for at, key in enumerate(memory.reflections)}
@@ -141,8 +157,10 @@ def usable_digest(memory: Memory, reflections: Sequence[HeldReflection], digest_
         if digest.tokens <= digest_tokens
         and digest.through in shown
         and memory.reflections[digest.through].order < digest.order
-        and not any(_may_tell(memory, digest, held, rank) for held in hidden)
+        and not any(may_tell(memory, digest, held, rank) for held in hidden)
     ]
+    if not valid and memory.beyond.digests:
+        raise BeyondCheckpoint
     return max(valid, key=lambda digest: (rank[digest.through], not digest.imported, digest.order), default=None)
 
 
@@ -171,7 +189,7 @@ def _dropped(memory: Memory, key: str, boundary: int, reference: int | None) -> 
     return tomb.at_once(boundary) or tomb.after_fold(None if reference is None else min(reference, boundary))
 
 
-def _may_tell(memory: Memory, digest: HeldDigest, held: HeldReflection, rank: Mapping[str, int]) -> bool:
+def may_tell(memory: Memory, digest: HeldDigest, held: HeldReflection, rank: Mapping[str, int]) -> bool:
     """Whether the digest may hold this reflection: recorded up to its watermark, and not retired before it was made."""
     tomb = memory.retirements.get(held.record.id)
     return rank[held.record.id] <= rank[digest.through] and (tomb is None or tomb.order > digest.order)

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from minutebook.pipeline.excerpts import head_and_tail_tokens
+from minutebook.pipeline.folding import BeyondCheckpoint, HeldObservation
 from minutebook.pipeline.projection import Projection
 from minutebook.pipeline.quoting import CLOSING, OPENING, harmless, harmless_lines
-from minutebook.records import RELEVANCES, Observation, Tier, observation_line, reflection_line
+from minutebook.records import RELEVANCES, Tier, observation_line, reflection_line
 from minutebook.tokens import estimate_tokens
 
 __all__ = ["CLOSING", "NOTE", "OPENING", "Rendered", "extract_room", "harmless", "parts_of", "render"]
@@ -92,7 +93,8 @@ def render(
 
     extract: harmless lines of the not yet observed. reflections_tokens: what digest and reflections may take before
     the observations are served. Left out first: low relevance, best covered, oldest. "" when not one record fits:
-    a note without memory would put nothing in the place of the old turns.
+    a note without memory would put nothing in the place of the old turns. Raises BeyondCheckpoint when records that a
+    checkpoint left out might be among those to show.
     """
     whole = _Body(
         digest=harmless_lines(projection.digest.content) if projection.digest else (),
@@ -100,27 +102,55 @@ def render(
         observations=[harmless(observation_line(held.record)) for held in projection.observations],
         extract=extract,
     )
+    beyond = projection.beyond.observations + projection.beyond_recent
     text = whole.text(note, 0)
-    if not whole.holds_memory() or estimate_tokens(text) <= max_tokens:
+    if not beyond and (not whole.holds_memory() or estimate_tokens(text) <= max_tokens):
         return Rendered(text if whole.holds_memory() else "", 0)
     note, free = _framed(note, [heading for heading, _ in whole.parts()], max_tokens)
-    order = _best_first([held.record for held in projection.observations], tiers)
-    body = _chosen(whole, order, free, reflections_tokens * 4)
+    ranked = _best_first(projection.observations, tiers)
+    body = _chosen(whole, _Choice(ranked, projection), free, reflections_tokens * 4)
     left_out = len(whole.reflections) - len(body.reflections) + len(whole.observations) - len(body.observations)
-    left_out += bool(whole.digest) and not body.digest
+    left_out += beyond + (bool(whole.digest) and not body.digest)
     return Rendered(body.text(note, left_out) if body.holds_memory() else "", left_out)
 
 
-def _chosen(whole: _Body, order: Sequence[int], free: int, reflections_bytes: int) -> _Body:
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """In which order observations are served, best first, and what a checkpoint left out of the projection."""
+
+    ranked: Sequence[tuple[tuple[int, int, int], int]]
+    projection: Projection
+
+    def order(self) -> list[int]:
+        """Indices of the observations."""
+        return [at for _, at in self.ranked]
+
+    def check_observations(self, stopped: int | None) -> None:
+        """The choice must have stopped before the first one that was left out could have had its turn."""
+        beyond = self.projection.beyond
+        if beyond.observations and not any(at == stopped and key > beyond.best for key, at in self.ranked):
+            raise BeyondCheckpoint
+
+    def check_reflections(self, stopped: int | None) -> None:
+        """Likewise, from the newest on."""
+        recent, newest = self.projection.recent, self.projection.beyond.newest
+        if self.projection.beyond_recent and (stopped is None or recent[stopped].order <= newest):
+            raise BeyondCheckpoint
+
+
+def _chosen(whole: _Body, choice: _Choice, free: int, reflections_bytes: int) -> _Body:
     """What fits: extract, digest, newest reflections up to their share, observations by order, older reflections."""
     extract, free = _leading(whole.extract, free)
     digest = _digest_within(whole.digest, free)
     free -= _size(digest)
     newest_first = range(len(whole.reflections) - 1, -1, -1)
     served = max(0, min(free, reflections_bytes - _size(digest)))
-    shown, left = _choose(whole.reflections, newest_first, served)
-    seen, free = _choose(whole.observations, order, free - (served - left))
-    older, _ = _choose(whole.reflections, [at for at in newest_first if at not in shown], free)
+    shown, left, stopped = _choose(whole.reflections, newest_first, served)
+    choice.check_reflections(stopped)
+    seen, free, stopped = _choose(whole.observations, choice.order(), free - (served - left))
+    choice.check_observations(stopped)
+    older, _, stopped = _choose(whole.reflections, [at for at in newest_first if at not in shown], free)
+    choice.check_reflections(stopped)
     return _Body(
         digest=digest,
         reflections=[whole.reflections[at] for at in sorted(shown | older)],
@@ -192,18 +222,21 @@ def _left_out_line(count: int) -> str:
     return f"({records} left out for length. Recall still returns each by its id; `om search WORDS` finds ids.)"
 
 
-def _best_first(observations: Sequence[Observation], tiers: Callable[[str], Tier]) -> list[int]:
+def keep_key(held: HeldObservation, tier: Tier) -> tuple[int, int, int]:
     """Most relevant first, then least covered, then newest."""
-
-    def worth(at: int) -> tuple[int, int, int]:
-        record = observations[at]
-        return RELEVANCES.index(record.relevance), _LEAST_COVERED_FIRST[tiers(record.id)], at
-
-    return sorted(range(len(observations)), key=worth, reverse=True)
+    return RELEVANCES.index(held.record.relevance), _LEAST_COVERED_FIRST[tier], held.order
 
 
-def _choose(lines: Sequence[str], ranked: Iterable[int], free: int) -> tuple[set[int], int]:
-    """Which lines to keep, from the best on, and what is left of the bytes."""
+def _best_first(
+    observations: Sequence[HeldObservation], tiers: Callable[[str], Tier]
+) -> list[tuple[tuple[int, int, int], int]]:
+    """Key and index of each, the best first; within one outcome the later one."""
+    keyed = [(keep_key(held, tiers(held.record.id)), at) for at, held in enumerate(observations)]
+    return sorted(keyed, reverse=True)
+
+
+def _choose(lines: Sequence[str], ranked: Iterable[int], free: int) -> tuple[set[int], int, int | None]:
+    """Which lines to keep, from the best on, what is left of the bytes, and the first that had no room."""
     kept: set[int] = set()
     for at in ranked:
         size = _size([lines[at]])
@@ -211,8 +244,8 @@ def _choose(lines: Sequence[str], ranked: Iterable[int], free: int) -> tuple[set
             kept.add(at)
             free -= size
         elif size <= LONG_LINE_BYTES:
-            break
-    return kept, free
+            return kept, free, at
+    return kept, free, None
 
 
 def _digest_within(lines: Sequence[str], free: int) -> Sequence[str]:

@@ -57,7 +57,8 @@ _ENDINGS = ("ings", "ing", "ed", "es", "s", "e", "")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """kind: observation, reflection or a source role. recall: ids to recall for it, for a superseded record also the one that replaced it. branch: where it stands.
+    """kind: observation, reflection or a source role. recall: ids to recall for it, for a
+    superseded record also the one that replaced it. branch: where it stands.
 
     state: of a record: active or dropped, current or retired; "" of a source.
     """
