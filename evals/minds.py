@@ -23,13 +23,14 @@ ROLES = ("observer", "reflector", "digester", "dropper")
 
 @dataclass
 class Bill:
-    """What the run used, as the provider reported it."""
+    """What the run used, as the provider reported it. priced: the model's price is known."""
 
     requests: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     cost_usd: float = 0.0
+    priced: bool = False
 
     def add(self, reply: Reply) -> None:
         """One answer more."""
@@ -66,6 +67,7 @@ def settings_of(model: str, base_url: str, prompts: str) -> Settings:
 def _model_mind(role: str, branch: Branch, settings: Settings, store: Store, bill: Bill) -> Mind:
     choice = settings.model_of(role)
     assert choice is not None
+    bill.priced = models.price(choice, settings) is not None
 
     def ask(request: Request) -> Reply:
         reply = models.ask_model(request, store=store, settings=settings)

@@ -47,5 +47,5 @@ def summary(name: str, results: Sequence[Result], bill: Bill) -> Iterator[str]:
     if bill.requests:
         yield (
             f"  {bill.requests} requests; {bill.input_tokens:,} tokens in ({bill.cached_tokens:,} from the cache), "
-            f"{bill.output_tokens:,} out; ${bill.cost_usd:.4f}"
+            f"{bill.output_tokens:,} out; {f'${bill.cost_usd:.4f}' if bill.priced else 'its price is not known'}"
         )

@@ -225,6 +225,18 @@ def test_an_unknown_name_exits_with_2() -> None:
     assert "no case, role or group is called no-such-case" in done.output
 
 
+def test_what_a_model_used_is_told(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    server.defaults["observer"] = Answer(
+        calls=[("nothing_to_record", {})],
+        usage={"prompt_tokens": 1200, "completion_tokens": 30, "cached_tokens": 1000},
+    )
+    arguments = ("nothing-to-record", "routine-noise", "--base-url", server.url, "--model")
+    done = run(*arguments, "openai/scripted")
+    assert "2 requests; 2,400 tokens in (2,000 from the cache), 60 out; its price is not known" in done.output
+    assert re.search(r"60 out; \$0\.[0-9]*[1-9]", run(*arguments, "openai/gpt-4o").output)
+
+
 def test_a_provider_that_does_not_answer_ends_the_run(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     monkeypatch.setitem(server.defaults, "observer", Refused(status=401, message="wrong key"))
