@@ -14,16 +14,22 @@ NAME_WIDTH = 18
 
 
 @click.command(short_help="check this installation, one fix for each fault")
-@placed(choosing=False)
+@placed(choosing=False, creating=True)
 @JSON
+@click.option("--call", is_flag=True, help="Ask each configured model once; costs a few tokens.")
 @click.pass_context
-def doctor(ctx: click.Context, place: Place, as_json: bool) -> None:
+def doctor(ctx: click.Context, place: Place, as_json: bool, call: bool) -> None:
     """Check this installation, its settings and its store; one fix for each line that fails.
 
     \b
     om doctor
+    om doctor --call
     """
     found = list(checks(place))
+    if call:
+        from minutebook.cli.checks_models import model_checks
+
+        found += model_checks(place)
     failed = [check for check in found if check.verdict == "fail"]
     if as_json:
         write_json({"ok": not failed, "checks": [asdict(check) for check in found]})

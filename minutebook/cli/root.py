@@ -27,6 +27,7 @@ SECTIONS = {
     },
     "Run and set up": {
         "worker": Lazy(f"{HERE}.working:worker", "do the background work"),
+        "models": Lazy(f"{HERE}.models:models", "the models of each role, and what they cost"),
         "settings": Lazy(f"{HERE}.settings:settings", "every setting, its value and where it came from"),
         "trust": Lazy(f"{HERE}.settings:trust", "let a project's file decide where text goes"),
         "doctor": Lazy(f"{HERE}.doctor:doctor", "check this installation, one fix for each fault"),

@@ -29,14 +29,25 @@ WAIT_LARGEST_SECONDS = 20.0
 SLOW_SHARE = 0.9
 
 ADVICE = {
-    "auth": "check the key or log in again; `om doctor --call` then tries it at once",
-    "quota": "add credit at the provider; `om doctor --call` then tries it at once",
+    "auth": "check the key or log in again, then `om doctor --call` tries it at once",
+    "quota": "add credit at the provider, then `om doctor --call` tries it at once",
     "rate": "it is tried again by itself",
-    "network": "check the network and model_base_url; it is tried again by itself",
+    "network": "check the network and model_base_url, it is tried again by itself",
     "server": "it is tried again by itself",
-    "unknown_model": "check provider and id in the settings; `om models` shows them",
-    "bad_request": "it is tried again ever more rarely; another model may take it",
+    "unknown_model": "check provider and id in the settings, `om models` shows them",
+    "bad_request": "it is tried again ever more rarely, another model may take it",
 }
+
+
+LOGINS = {"bedrock": "aws sso login", "vertex_ai": "gcloud auth application-default login"}
+"""How to log in again where a login is no key."""
+
+
+def advice(failure: Failure, choice: ModelChoice, access: Access) -> str:
+    """What a person can do, without a semicolon."""
+    if failure.kind == "auth" and access.how == "signed" and choice.provider in LOGINS:
+        return f"log in again with `{LOGINS[choice.provider]}`, then `om doctor --call` tries it at once"
+    return ADVICE[failure.kind]
 
 
 class Refusal(Exception):
@@ -73,9 +84,13 @@ class Call:
         self.access = Access()
         self.slow = False
 
-    def answer(self) -> Reply:
-        """This model's answer. Raises SpanFailed, ProviderFailed, ThinkingFailed, MissingExtra, StoreError."""
-        self._rested()
+    def answer(self, *, resting: bool = False) -> Reply:
+        """This model's answer; with `resting` it is asked during a cooldown too.
+
+        Raises SpanFailed, ProviderFailed, ThinkingFailed, MissingExtra, StoreError.
+        """
+        if not resting:
+            self._rested()
         self._reach()
         self._afford()
         began = time.monotonic()
@@ -220,7 +235,7 @@ class Call:
             return ProviderFailed(said, reason="network")
         if models_cooldowns.note_failure(self.store, self.choice, failure, self.settings, rests=rests):
             self._tell(failure)
-        return ProviderFailed(f"{said}; {ADVICE[failure.kind]}", reason=failure.kind)
+        return ProviderFailed(f"{said}; {advice(failure, self.choice, self.access)}", reason=failure.kind)
 
     def _tell(self, failure: Failure) -> None:
         then = "its work waits"
@@ -228,7 +243,7 @@ class Call:
             then = f"{models_quirks.key_of(self.following[0])} is asked instead"
         elif self.settings.without_provider == "extractive":
             then = "the extractive mind works instead"
-        text = f"{self.name} cannot be asked: {failure.said}; {then}; {ADVICE[failure.kind]}"
+        text = f"{self.name} cannot be asked: {failure.said}; {then}; {advice(failure, self.choice, self.access)}"
         notices.tell(self.store, f"{self.name} {self.store.now()}", text)
 
     def _log(self, data: dict[str, object], began: float) -> None:
