@@ -1,16 +1,20 @@
 """What a worker process asks once: the settings of each project, and which mind thinks for a role."""
 
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from minutebook.errors import ProviderFailed
+from minutebook.errors import BudgetSpent, MissingExtra
+from minutebook.pipeline.readings import session_key_of
 from minutebook.records import Branch
 from minutebook.settings import Settings
 from minutebook.settings_loading import load
 from minutebook.store.kernel import Store
+from minutebook.workers import models
 from minutebook.workers.contract import Mind
 from minutebook.workers.extractive import ExtractiveMind
+from minutebook.workers.model_mind import ModelMind
 from minutebook.workers.runner import Minds
 
 
@@ -36,10 +40,33 @@ def minds_of(store: Store) -> Minds:
 
 
 def mind_for(role: str, settings: Settings, branch: Branch, store: Store) -> Mind:
-    """The mind that the settings name; ProviderFailed when it cannot be had."""
+    """The mind that the settings name; from here on its run has job_deadline_seconds.
+
+    Raises MissingExtra without litellm, where the settings say to wait.
+    """
     choice = settings.model_of(role)
     if choice is None:
         return ExtractiveMind()
-    raise ProviderFailed(
-        f"the {role} cannot ask {choice.provider}/{choice.id}: only the extractive mind is built in; unset `model`"
-    )
+    try:
+        return ModelMind(
+            choice,
+            lambda request: models.ask_model(request, store=store, settings=settings),
+            settings,
+            session=session_key_of(branch),
+            branch=branch.key,
+            window=models.context_window(choice, settings, store),
+            tools_supported=models.supports_tools(choice, store=store),
+            deadline=time.monotonic() + settings.job_deadline_seconds,
+            instead=lambda error: instead_of(error, settings),
+        )
+    except MissingExtra as error:
+        other = instead_of(error, settings)
+        if other is None:
+            raise
+        return other
+
+
+def instead_of(error: Exception, settings: Settings) -> Mind | None:
+    """Who thinks when no model can be asked: the extractive mind or nobody, as the settings say for this reason."""
+    chosen = settings.over_budget if isinstance(error, BudgetSpent) else settings.without_provider
+    return ExtractiveMind() if chosen == "extractive" else None

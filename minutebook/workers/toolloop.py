@@ -73,10 +73,10 @@ def run(ask: Ask, request: Request, tools: Sequence[Tool], *, max_turns: int) ->
         if calls:
             handled = _handle_all([(call.name, call.arguments) for call in calls], known)
             over = any(each.ends for each in handled)
-            answer = [_echo(reply.text, calls), *_receipts(calls, handled)]
+            answer = [_echo(reply, calls), *_receipts(calls, handled)]
         else:  # the model has stopped; what it wrote as text is a call only where it can be read as one
             handled, over = _handle_text(reply.text, known, expected=not request.tools), True
-            answer = _receipts_as_text(reply.text, handled)
+            answer = _receipts_as_text(reply, handled)
         if over and not any(each.trouble for each in handled):
             return
         request = replace(request, messages=(*request.messages, *answer))
@@ -158,13 +158,13 @@ def _numbered(calls: Sequence[ToolCall], turn: int) -> list[ToolCall]:
     return list(calls) if whole else [replace(call, id=f"call_{turn}_{at}") for at, call in enumerate(calls, start=1)]
 
 
-def _echo(text: str, calls: Sequence[ToolCall]) -> Message:
+def _echo(reply: Reply, calls: Sequence[ToolCall]) -> Message:
     """The reply as the next request holds it: providers refuse arguments that are no JSON object, and odd names."""
     clean = (
         replace(call, name=re.sub(r"[^\w-]", "_", call.name, flags=re.ASCII)[:64] or "_", arguments=_object(call))
         for call in calls
     )
-    return Message(role="assistant", text=text, calls=tuple(clean))
+    return Message(role="assistant", text=reply.text, calls=tuple(clean), carried=reply.carried)
 
 
 def _object(call: ToolCall) -> str:
@@ -180,9 +180,10 @@ def _receipts(calls: Sequence[ToolCall], handled: Sequence[Handled]) -> Iterator
         yield Message(role="tool", text=_compact(each.receipt), call_id=call.id)
 
 
-def _receipts_as_text(text: str, handled: Sequence[Handled]) -> list[Message]:
+def _receipts_as_text(reply: Reply, handled: Sequence[Handled]) -> list[Message]:
     receipts = "\n".join(_compact(each.receipt) for each in handled)
-    return [Message(role="assistant", text=text), Message(role="user", text=f"Receipt:\n{receipts}")]
+    said = Message(role="assistant", text=reply.text, carried=reply.carried)
+    return [said, Message(role="user", text=f"Receipt:\n{receipts}")]
 
 
 def _compact(value: object) -> str:

@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "minutebook"
 DOORS = {
     "accept_turns": {"cli/ingesting.py", "workers/replaying.py", "hosts/python_api.py"},
     "due_roles": {"workers/engine.py", "workers/dispatching.py", "workers/runner.py", "pipeline/status.py"},
-    "ask_model": {"workers/observer.py", "workers/reflector.py", "workers/digester.py", "workers/dropper.py"},
+    "ask_model": {"workers/choosing.py"},
     "commit_outcome": {"workers/runner.py"},
     "compose_memory": {"workers/replaying.py"},
 }

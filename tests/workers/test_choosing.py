@@ -1,15 +1,21 @@
 """What a worker process asks once."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
-from minutebook.errors import BadSetting, ProviderFailed
+from minutebook.errors import BadSetting, BudgetSpent, MissingExtra, ProviderFailed
 from minutebook.records import Branch
 from minutebook.settings import ModelChoice, Settings
 from minutebook.store.kernel import Store
-from minutebook.workers.choosing import ProjectSettings, mind_for
+from minutebook.workers import models
+from minutebook.workers.choosing import ProjectSettings, instead_of, mind_for
+from minutebook.workers.contract import ReflectBatch
+from minutebook.workers.desks import RoleDesk
+from minutebook.workers.exchange import Request
+from minutebook.workers.model_mind import ModelMind
 
 
 def branch_of(project: Path | str) -> Branch:
@@ -45,8 +51,49 @@ def test_without_a_model_the_extractive_mind_thinks(store: Store) -> None:
     assert "OPENAI_API_KEY" not in os.environ
 
 
-def test_a_model_that_cannot_be_asked_is_a_provider_failure_that_names_it(store: Store) -> None:
-    settings = Settings(reflector_model=ModelChoice(provider="somewhere", id="large"))
+MODEL = ModelChoice(provider="openai", id="scripted")
+
+
+def test_a_role_has_its_own_model_and_the_run_its_deadline(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(reflector_model=MODEL, model_context_tokens=8_000, job_deadline_seconds=50)
     assert mind_for("observer", settings, branch_of(""), store).name == "extractive"
-    with pytest.raises(ProviderFailed, match="reflector cannot ask somewhere/large"):
-        mind_for("reflector", settings, branch_of(""), store)
+    began = time.monotonic()
+    mind = mind_for("reflector", settings, branch_of(""), store)
+    assert isinstance(mind, ModelMind) and (mind.name, mind.window) == ("openai/scripted", 8_000)
+    asked: list[Request] = []
+
+    def ask_model(request: Request, **more: object) -> None:
+        asked.append(request)
+        raise ProviderFailed("asked")
+
+    monkeypatch.setattr(models, "ask_model", ask_model)
+    with pytest.raises(ProviderFailed, match="asked"):
+        mind.reflect(ReflectBatch(reflections=(), observations=()), RoleDesk())
+    assert asked[0].choice == MODEL and asked[0].session == "k" and asked[0].tools
+    assert asked[0].deadline is not None and 40 < asked[0].deadline - began <= 50 + time.monotonic() - began
+
+
+@pytest.mark.parametrize(
+    ("error", "settings", "who"),
+    [
+        (ProviderFailed("down"), Settings(), None),
+        (ProviderFailed("down"), Settings(without_provider="extractive"), "extractive"),
+        (MissingExtra("models", "x"), Settings(without_provider="extractive"), "extractive"),
+        (BudgetSpent("spent"), Settings(), "extractive"),
+        (BudgetSpent("spent"), Settings(over_budget="wait", without_provider="extractive"), None),
+    ],
+)
+def test_who_thinks_when_no_model_can_be_asked(error: Exception, settings: Settings, who: str | None) -> None:
+    other = instead_of(error, settings)
+    assert (other.name if other else None) == who
+
+
+def test_without_litellm_the_settings_decide(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object) -> None:
+        raise MissingExtra("models", "asking a model")
+
+    monkeypatch.setattr(models, "context_window", missing)
+    with pytest.raises(MissingExtra):
+        mind_for("observer", Settings(model=MODEL), branch_of(""), store)
+    instead = mind_for("observer", Settings(model=MODEL, without_provider="extractive"), branch_of(""), store)
+    assert instead.name == "extractive"
