@@ -221,7 +221,7 @@ class Settings:
     prompts_folder: str | None = _setting(
         None,
         PATH,
-        "A folder whose observer.md, reflector.md, digester.md or dropper.md replaces the prompt of that role.",
+        "A folder whose observer.md, reflector.md, digester.md, dropper.md or judge.md replaces that prompt.",
         project="trusted",
         unset="the prompts that come with Minutebook",
     )

@@ -18,7 +18,9 @@ REFUSED_SHOWN = 20
 
 
 def _ids(value: object) -> object:
-    """One id, or several in one text, as a list."""
+    """One id, or several in one text, as a list; null as none."""
+    if value is None:
+        return []
     return [each for each in re.split(r"[,\s]+", value) if each] if isinstance(value, str) else value
 
 

@@ -4,8 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import scripted_faults as faults
 from builders import deliver, say
-from modelbench import PERFECT, USAGE, Bench, bench, ids_under, task_of
+from modelbench import PERFECT, USAGE, Bench, bench, ids_under, task_of, turns
+from scripted_server import Asked
+from scripted_shapes import Item
 
 from minutebook.records import Branch
 from minutebook.settings import ModelChoice
@@ -105,6 +108,29 @@ def test_nothing_to_record_is_asked_once_003_009(tmp_path: Path) -> None:
         branch = made.session(6)
         made.work(rounds=3, pause_seconds=1_000)
         assert made.memory(branch).observed == 6 and len(made.server.requests) == 1
+
+
+KEPT_OF = {"reflector": "reflections", "digester": "digests", "dropper": "drops"}
+
+
+@pytest.mark.parametrize("role", KEPT_OF)
+def test_a_run_that_breaks_keeps_nothing_of_what_was_accepted_003_026_037_046(tmp_path: Path, role: str) -> None:
+    """And it holds up no other role (003-166); healed, it does its work."""
+
+    def breaking(asked: Asked) -> Item:
+        return faults.server_error() if turns(asked) or role == "digester" else PERFECT[role](asked)
+
+    with bench(tmp_path, **WHOLE, model_cooldown_seconds=0) as made:  # no pause of the model, so the others go on
+        made.server.defaults = {**PERFECT, role: breaking}
+        for part in range(4):
+            branch = made.session(LENGTH * (part + 1) // 4, start=LENGTH * part // 4)
+            made.work(rounds=2, pause_seconds=10)
+        kept = getattr(made.memory(branch), KEPT_OF[role])
+        assert not kept and made.server.asked(role) and role in made.errors(branch)
+        assert made.memory(branch).observed >= LENGTH - 10
+        made.server.defaults = dict(PERFECT)
+        made.work(rounds=6, pause_seconds=600)
+        assert getattr(made.memory(branch), KEPT_OF[role]) and made.errors(branch) == {}
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])

@@ -216,8 +216,8 @@ def test_what_is_plainly_meant_is_taken(given: Any) -> None:
 
 @pytest.mark.parametrize(("given", "taken"), [("s1", ["s1"]), ("s1, s2", ["s1", "s2"]), (["s1"], ["s1"])])
 def test_one_source_in_place_of_a_list_is_taken(given: Any, taken: list[str]) -> None:
-    desk, _ = converse(answer((RECORD, {"observations": [seen("one", sources=given)]})), DONE)
-    assert desk.kept[0]["sources"] == taken
+    desk, _ = converse(answer((RECORD, {"observations": [seen("one", sources=given, supersedes=None)]})), DONE)
+    assert desk.kept[0]["sources"] == taken and desk.kept[0]["supersedes"] == []
 
 
 def test_an_empty_list_is_no_word_for_nothing() -> None:
