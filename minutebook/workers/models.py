@@ -42,6 +42,6 @@ def _none_left(failed: Sequence[ProviderFailed]) -> ProviderFailed:
     if len(failed) == 1:
         return failed[0]
     said = f"no model is left to ask: {'; '.join(map(str, failed))}"
-    if all(isinstance(error, BudgetSpent) for error in failed):
+    if any(isinstance(error, BudgetSpent) for error in failed):  # money, or the next day, would mend it
         return BudgetSpent(said, reason="quota")
     return ProviderFailed(said, reason=failed[0].reason)
