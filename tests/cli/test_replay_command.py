@@ -265,14 +265,16 @@ def test_bad_options_end_with_2(om: Om, session: Path, temporary: Path, argument
 
 def test_ctrl_c_stops_cleanly(project: Path, temporary: Path) -> None:
     path = write(project / "long.jsonl", rows(3_000))
-    command = [sys.executable, "-m", "minutebook", "replay", *SMALL, str(path)]
+    # Whoever started the tests in the background made them, and so their children, deaf to Ctrl-C.
+    hear = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    command = [sys.executable, "-c", f"{hear}; from minutebook.cli import main; main()", "replay", *SMALL, str(path)]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     give_up_at = time.monotonic() + 60
     while not list(temporary.glob("*/replay.sqlite.queue")) and time.monotonic() < give_up_at:
         time.sleep(0.02)
     running.send_signal(signal.SIGINT)
     stdout, stderr = running.communicate(timeout=60)
-    assert running.returncode == 130
+    assert running.returncode == 130, stderr
     assert stdout == ""
     assert stderr.strip().count("\n") == 0 and "stopped" in stderr
     assert list(temporary.iterdir()) == []
