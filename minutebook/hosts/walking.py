@@ -141,9 +141,11 @@ def walk_file(
 
 def open_transcript(path: Path) -> BinaryIO:
     """The file, opened for reading; BadTranscript says what is wrong with it."""
-    if path.is_dir():
-        raise BadTranscript(f"{path}: is a directory; name one session file in it")
     try:
+        if path.is_dir():
+            raise BadTranscript(f"{path}: is a directory; name one session file in it")
+        if path.exists() and not path.is_file():  # opening a pipe would wait for a writer
+            raise BadTranscript(f"{path}: is no regular file; save what it holds to a file and name that")
         return path.open("rb")
     except FileNotFoundError:
         raise BadTranscript(f"{path}: there is no such file") from None

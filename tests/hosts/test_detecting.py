@@ -1,6 +1,7 @@
 """Whose file is it, and what is said when it is nobody's."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,24 @@ def test_unknown_format_names_the_file_and_the_known_ones(tmp_path: Path, conten
         detect(path)
     assert str(path) in str(caught.value)
     assert all(host in str(caught.value) for host in READERS)
+
+
+@pytest.mark.parametrize("value", [None, 1, [], {}, [{"a": 1}]], ids=repr)
+@pytest.mark.parametrize("key", ["type", "role", "payload", "sessionId", "id", "parentId", "cwd"])
+def test_a_row_with_values_of_any_type_does_not_stop_the_detection(tmp_path: Path, key: str, value: object):
+    every_key = {"type": "x", "role": "x", "payload": {}, "sessionId": "s", "id": "i", "parentId": "p", "text": "t"}
+    path = tmp_path / "s.jsonl"
+    rows = [{**every_key, key: value}, {"role": "user", "text": "hi"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert detect(path)[0] == "neutral"
+
+
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path):
+    """A pipe has no end to wait for and cannot be read twice."""
+    pipe = tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    with pytest.raises(BadTranscript, match="is no regular file"):
+        detect(pipe)
 
 
 def test_missing_empty_and_directory(tmp_path: Path):

@@ -29,7 +29,7 @@ def recognises(first_rows: list[dict[str, Any]]) -> bool:
         ("uuid" in row and "sessionId" in row and "type" in row)
         or ("leafUuid" in row and row.get("type") == "summary")
         or ("snapshot" in row and row.get("type") == "file-history-snapshot")
-        or ("sessionId" in row and row.get("type") in METADATA)
+        or ("sessionId" in row and text_of(row.get("type")) in METADATA)
         for row in first_rows
     )
 

@@ -30,7 +30,7 @@ _KNOWN_ROWS = ROWS | {"response_item", "event_msg", "compacted", "world_state", 
 
 def recognises(first_rows: list[dict[str, Any]]) -> bool:
     """Whether these rows are Codex's: a known type around a payload."""
-    return any(row.get("type") in _KNOWN_ROWS and isinstance(row.get("payload"), dict) for row in first_rows)
+    return any(text_of(row.get("type")) in _KNOWN_ROWS and isinstance(row.get("payload"), dict) for row in first_rows)
 
 
 def read(path: Path, cursor: Mapping[str, Any] | None = None, *, stop: int | None = None) -> Reading:
