@@ -9,17 +9,9 @@ from minutebook.pipeline.forks import fork_branch
 from minutebook.pipeline.sessions import Session
 from minutebook.records import NOTE, Branch, Placed, SourceEntry
 from minutebook.store import codec
-from minutebook.store.kernel import Put, Store
+from minutebook.store.kernel import Document, Put, Store
 
 ORIGINS = "roots"
-
-
-def origin_puts(store: Store, branch: Branch, first: SourceEntry) -> list[Put]:
-    """The write by which a branch can be found by its first own entry; none for a sub-agent's, or if one has it."""
-    key = _origin_key(branch.host, first)
-    if branch.kind == "subagent" or store.get(ORIGINS, key) is not None:
-        return []
-    return [Put(ORIGINS, key, codec.to_json({"branch": branch.key}), if_version=0)]
 
 
 class Following:
@@ -30,6 +22,7 @@ class Following:
         self.session = session
         self.ids = [entry.id for entry in window]
         self.found: dict[str, dict[str, Placed]] = {}
+        self.asked: dict[str, Document | None] = {}
 
     def repeats(self, entry: SourceEntry) -> bool:
         """Whether the entry is one of the copied beginning."""
@@ -44,6 +37,17 @@ class Following:
         branch = fork_branch(self.store, owner, fork=matched, key=self.session.key, session=self.session)
         self.session.follows = []
         return branch
+
+    def origin_puts(self, branch: Branch, first: SourceEntry) -> list[Put]:
+        """The write by which a branch can be found by its first own entry; none for a sub-agent's, or if one has it.
+
+        What was there when the entry was looked at decides: if a copy came in since, the write is stale, and the entry
+        is looked at again.
+        """
+        if branch.kind == "subagent" or self._origin_document(first) is not None:
+            return []
+        key = _origin_key(branch.host, first)
+        return [Put(ORIGINS, key, codec.to_json({"branch": branch.key}), if_version=0)]
 
     def _begins(self, entry: SourceEntry) -> bool:
         """The same first entry at the same time; without a time, equal ids and words prove no copy."""
@@ -84,8 +88,14 @@ class Following:
         self.session.lineage = branch.lineage
 
     def _origin(self, entry: SourceEntry) -> Branch | None:
-        document = self.store.get(ORIGINS, _origin_key(self.session.host, entry))
+        document = self._origin_document(entry)
         return load_branch(self.store, codec.from_json(document.body)["branch"]) if document else None
+
+    def _origin_document(self, entry: SourceEntry) -> Document | None:
+        key = _origin_key(self.session.host, entry)
+        if key not in self.asked:
+            self.asked[key] = self.store.get(ORIGINS, key)
+        return self.asked[key]
 
     def _placed(self, key: str, entry: SourceEntry) -> Placed | None:
         """Where the very same entry stands on that branch's path."""

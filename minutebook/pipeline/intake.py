@@ -18,7 +18,7 @@ from minutebook.pipeline import calibration
 from minutebook.pipeline.branches import branch_put, find_branch, load_branch, source_stream
 from minutebook.pipeline.deliveries import HostCompaction, ImportedMemory, Reading, SessionHead
 from minutebook.pipeline.folds import close_fold, compaction_marks
-from minutebook.pipeline.following import Following, origin_puts
+from minutebook.pipeline.following import Following
 from minutebook.pipeline.forks import fork_branch, root_branch, subagent_branch
 from minutebook.pipeline.importing import Importer, is_foreign_fold
 from minutebook.pipeline.ledger import chain_of
@@ -367,4 +367,4 @@ class _Intake:
     def _first_puts(self, branch: Branch, first: SourceEntry) -> list[Put]:
         """With its first entry a root branch is written, and any branch can be found by that entry's id."""
         there = branch.parent or find_branch(self.store, branch.key) is not None
-        return [*([] if there else [branch_put(branch)]), *origin_puts(self.store, branch, first)]
+        return [*([] if there else [branch_put(branch)]), *self.following.origin_puts(branch, first)]

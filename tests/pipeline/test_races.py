@@ -12,9 +12,10 @@ from builders import say
 from ledgers import ids_of, take, turns
 
 from minutebook.pipeline.branches import list_branches, load_branch
+from minutebook.pipeline.following import ORIGINS
 from minutebook.pipeline.intake import Accepted
 from minutebook.pipeline.sessions import load_session
-from minutebook.store.kernel import Store
+from minutebook.store.kernel import Document, Store
 from minutebook.store.sqlite import SqliteStore
 
 ALL = [*turns(60), say("back", id="x", parent="e3"), *[say(f"on {at}", id=f"x{at}") for at in range(5)]]
@@ -101,3 +102,25 @@ def test_processes_deliver_the_same_session_at_once(store: Store, tmp_path: Path
     assert ids_of(store) == [f"e{at}" for at in range(300)]
     assert load_session(store, "neutral:s1").prompts == 150
     assert load_branch(store, "neutral:s1").kind == "main"
+
+
+def test_a_copy_that_came_in_after_the_first_entry_was_looked_at_is_followed(store: Store, tmp_path: Path) -> None:
+    """The same race as above, with the order fixed: the rival is written between the look and the write."""
+
+    class Overtaken(SqliteStore):
+        def get(self, collection: str, key: str) -> Document | None:
+            found = super().get(collection, key)
+            if collection == ORIGINS and not overtaken:
+                overtaken.append(take(store, turns(10), "first"))
+            return found
+
+    overtaken: list[Accepted] = []
+    own = Overtaken(tmp_path / "store.db", busy_seconds=5)
+    try:
+        take(own, [*turns(10), say("mine", id="mine", parent="e9")], "second")
+    finally:
+        own.close()
+    assert [(branch.key, branch.lineage, branch.fork) for branch in list_branches(store)] == [
+        ("neutral:first", "neutral:first", 0),
+        ("neutral:second", "neutral:first", 10),
+    ]
