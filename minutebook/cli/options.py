@@ -75,3 +75,9 @@ def flags_of(assigned: tuple[str, ...]) -> dict[str, str]:
             raise BadInput(f"--set {text!r}: write NAME=VALUE, such as --set observe_after_tokens=5000")
         found[name.strip()] = value
     return found
+
+
+def model_flags(model: str | None, base_url: str | None) -> dict[str, str]:
+    """--model and --base-url as settings."""
+    given = {"model": model, "model_base_url": base_url}
+    return {name: value for name, value in given.items() if value is not None}

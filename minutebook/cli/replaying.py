@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from minutebook.cli.options import JSON, PROJECT, SET, flags_of
+from minutebook.cli.options import JSON, PROJECT, SET, flags_of, model_flags
 from minutebook.cli.place import Place, file_of
 from minutebook.cli.showing import counted, one_line, remark, write_json
 from minutebook.errors import BadInput
@@ -34,6 +34,8 @@ STORE_NAME = "replay.sqlite"
 )
 @click.option("--step", is_flag=True, help="Work off what is due after each turn: the same memory every time.")
 @click.option("--window", type=click.IntRange(min=1), metavar="TOKENS", help="The model's window, for the ratio mode.")
+@click.option("--model", metavar="PROVIDER/ID", help="The model of all roles, in place of the one that is set.")
+@click.option("--base-url", metavar="URL", help="The server of that model, in place of the one that is set.")
 @click.option("--concurrency", type=click.IntRange(1, 64), metavar="N", help="Jobs of one role at once.")
 @click.option(
     "--show", type=click.IntRange(min=0), default=SHOWN_LINES, metavar="N", help="Records shown of the memory."
@@ -48,6 +50,8 @@ def replay(
     scale: float,
     step: bool,
     window: int | None,
+    model: str | None,
+    base_url: str | None,
     concurrency: int | None,
     show: int,
     project: Path | None,
@@ -63,6 +67,7 @@ def replay(
     \b
     om replay session.jsonl
     om replay --scale 0.1 --store ./try.sqlite short.jsonl
+    om replay --model openai/gpt-5-mini session.jsonl
     """
     if not (math.isfinite(scale) and scale > 0):
         raise BadInput(f"--scale {scale:g}: give a number above 0, such as 0.1")
@@ -70,9 +75,8 @@ def replay(
         raise BadInput("--store: give a path or sqlite:///path")
     recordings = [read_recording(file) for file in dict.fromkeys(files)]
     with _store_at(store, keep) as (url, kept):
-        place = Place(
-            named_store=url, project=(project or Path.cwd()).absolute(), flags=flags_of(assigned), creating=True
-        )
+        flags = {**flags_of(assigned), **model_flags(model, base_url)}
+        place = Place(named_store=url, project=(project or Path.cwd()).absolute(), flags=flags, creating=True)
         settings = place.settings
         options = ReplayOptions(
             settings=settings.scaled(scale),
@@ -82,7 +86,8 @@ def replay(
             zone=settings.zone or machine_zone(),
         )
         with closing(place):
-            report = _Report(url, kept, scale, options, show, as_json, len(recordings))
+            asked = [*_words("--model", model), *_words("--base-url", base_url)]
+            report = _Report(url, kept, scale, options, show, as_json, len(recordings), asked)
             report.run(place.store, recordings)
 
 
@@ -90,7 +95,15 @@ class _Report:
     """Plays the files one after the other, and says of each what came of it."""
 
     def __init__(
-        self, url: str, kept: bool, scale: float, options: ReplayOptions, show: int, as_json: bool, files: int
+        self,
+        url: str,
+        kept: bool,
+        scale: float,
+        options: ReplayOptions,
+        show: int,
+        as_json: bool,
+        files: int,
+        asked: Sequence[str],
     ) -> None:
         self.url = url
         self.kept = kept
@@ -99,6 +112,7 @@ class _Report:
         self.show = show
         self.as_json = as_json
         self.several = files > 1
+        self.asked = asked
 
     def run(self, store: Store, recordings: Sequence[Recording]) -> None:
         from minutebook.cli import showing_replay
@@ -137,7 +151,12 @@ class _Report:
 
     def _asked_as(self, recordings: Sequence[Recording]) -> list[str]:
         scale = [] if self.scale == 1 else ["--scale", f"{self.scale:g}"]
-        return [*(["--step"] if self.options.step else []), *scale, *(str(one.path) for one in recordings)]
+        step = ["--step"] if self.options.step else []
+        return [*step, *scale, *self.asked, *(str(one.path) for one in recordings)]
+
+
+def _words(option: str, value: str | None) -> list[str]:
+    return [] if value is None else [option, value]
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from rich.text import Text
 from minutebook.cli import showing_status
 from minutebook.cli.showing import console, counted, harmless, one_line, tokens
 from minutebook.pipeline.rendering import CLOSING, OPENING
+from minutebook.workers.models_accounts import Account
 from minutebook.workers.replay_report import (
     Compaction,
     NotCompacted,
@@ -37,7 +39,9 @@ def show_replayed(replayed: Replayed, options: ReplayOptions, shown_lines: int) 
     out = console()
     with out.capture() as captured:
         _heading(out, replayed, options)
-        _block(out, "Work", _work_table(replayed.work))
+        _block(out, "Work", _work_table(replayed.work, replayed.minds))
+        if replayed.usage:
+            _block(out, "Models", _usage_table(replayed.usage))
         _block(out, "Compactions", *_compactions(replayed))
         _block(out, "Memory", *(Text(text) for text in memory_lines(replayed)))
         if replayed.memory is not None and shown_lines:
@@ -89,21 +93,51 @@ def _sizes(replayed: Replayed) -> Iterator[str]:
 # -- work ----------------------------------------------------------------------------------------------------------
 
 
-def _work_table(work: Mapping[str, RoleWork]) -> Table:
+def _work_table(work: Mapping[str, RoleWork], minds: Mapping[str, Mapping[str, int]]) -> Table:
     table = _table("role", "runs", "recorded", "nothing", "failed", "gaps", "thought for", "mind")
     for role, row in work.items():
         counts = (row.runs, row.recorded, row.nothing, row.failed, row.gaps)
         bad = "red" if row.failed or row.gaps else "" if row.runs else "dim"
         seconds = f"{row.seconds:.2f} s" if row.runs else ""
-        table.add_row(role, *(f"{count:,}" for count in counts), seconds, one_line(row.mind), style=bad)
+        table.add_row(
+            role, *(f"{count:,}" for count in counts), seconds, mind_text(row.mind, minds.get(role, {})), style=bad
+        )
     return table
+
+
+def mind_text(last: str, records: Mapping[str, int]) -> str:
+    """The mind of a role; where several recorded, how many records each."""
+    if len(records) < 2:
+        return one_line(next(iter(records), last))
+    return ", ".join(f"{one_line(mind)} {count:,}" for mind, count in records.items())
+
+
+def _usage_table(usage: Sequence[Account]) -> Table:
+    """What providers reported; the cached tokens are part of the input."""
+    table = _table("role", "requests", "input", "cached", "output", "cost", "model")
+    total = reduce(Account.plus, usage)
+    rows = [(line.role, line.model, line) for line in usage]
+    for role, model, line in [*rows, ("all", "", total)]:
+        counts = (line.requests, line.input_tokens, line.cached_tokens, line.output_tokens)
+        style = "bold" if line is total else ""
+        table.add_row(role, *(f"{count:,}" for count in counts), cost_text(line), one_line(model), style=style)
+    return table
+
+
+def cost_text(line: Account) -> str:
+    """US dollars, as far as prices are known."""
+    if line.unpriced == line.requests:
+        return "not known"
+    return f"${line.cost_usd:.4f}{' and more' if line.unpriced else ''}"
 
 
 def _table(first: str, *others: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column(first, no_wrap=True, style="cyan", overflow="ellipsis", min_width=2)
     for name in others:
-        table.add_column(name, no_wrap=True, justify="left" if name == "mind" else "right", overflow="ellipsis")
+        table.add_column(
+            name, no_wrap=True, justify="left" if name in ("mind", "model") else "right", overflow="ellipsis"
+        )
     return table
 
 
@@ -329,6 +363,8 @@ def _file_data(replayed: Replayed, store: str, *, several: bool) -> dict[str, An
         "prompts": replayed.prompts,
         "turns": replayed.turns,
         "work": {role: asdict(row) for role, row in replayed.work.items()},
+        "minds": {role: dict(records) for role, records in replayed.minds.items()},
+        "usage": [_usage_data(line) for line in replayed.usage],
         "compactions": [asdict(one) for one in replayed.compactions],
         "not_compacted": [asdict(one) for one in replayed.not_compacted],
         "recorded_compactions": replayed.recorded_compactions,
@@ -343,3 +379,7 @@ def _file_data(replayed: Replayed, store: str, *, several: bool) -> dict[str, An
         "memory": asdict(replayed.memory) if replayed.memory else None,
         "try_next": next_commands(replayed, store, several=several),
     }
+
+
+def _usage_data(line: Account) -> dict[str, Any]:
+    return {name: value for name, value in asdict(line).items() if name not in ("day", "session")}

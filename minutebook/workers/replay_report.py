@@ -16,6 +16,7 @@ from minutebook.records import Branch, Observation, Reflection, observation_line
 from minutebook.redaction import PLACEHOLDER
 from minutebook.store.kernel import Store
 from minutebook.workers.engine import ALL_ROLES
+from minutebook.workers.models_accounts import Account
 
 NO_MEMORY = "no memory yet: the host's own summarizer would run"
 ALL_KEPT = "nothing to cut: what is there is one exchange, or fits into keep_recent_tokens"
@@ -90,6 +91,7 @@ class Replayed:
 
     recorded_compactions: the file's own, which are not replayed. imported: memory entries that the file brought along.
     redactions: kind of secret → placeholders in the session's entries. status: None where there is no entry.
+    minds: role → mind → records in this replay. usage: of its models, by role and model.
     """
 
     path: str
@@ -103,6 +105,8 @@ class Replayed:
     recorded_compactions: int
     imported: int
     work: Mapping[str, RoleWork]
+    minds: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    usage: Sequence[Account] = ()
     compactions: Sequence[Compaction] = ()
     not_compacted: Sequence[NotCompacted] = ()
     redactions: Mapping[str, int] = field(default_factory=dict)

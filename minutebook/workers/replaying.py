@@ -28,6 +28,7 @@ from minutebook.settings import Settings
 from minutebook.store.kernel import Store
 from minutebook.workers.engine import ALL_ROLES
 from minutebook.workers.replay_crew import Crew, ReplaySettings, Stopwatch, TimedMind, crew_of
+from minutebook.workers.replay_models import Records, minds_since, records_of, usage_of, usage_since
 from minutebook.workers.replay_report import (
     ALL_KEPT,
     NO_MEMORY,
@@ -122,7 +123,7 @@ class _Replay:
         began = time.perf_counter()
         events, recorded_compactions = without_compactions(self.recording.reading.events)
         turns = turns_of(events)
-        before = self._work()
+        before, recorded, used = self._work(), self._records(), usage_of(self.store, self.key)
         watch, settings_for = Stopwatch(), ReplaySettings()
         settings_for.put(self.key, self.settings)
         timed: Minds = lambda role, settings, branch: TimedMind(minds(role, settings, branch), watch)  # noqa: E731
@@ -146,6 +147,8 @@ class _Replay:
             recorded_compactions=recorded_compactions,
             imported=sum(isinstance(event, ImportedMemory) for event in events),
             work=work_since(before, self._work(), seconds),
+            minds=minds_since(recorded, self._records()),
+            usage=usage_since(used, usage_of(self.store, self.key)),
             compactions=self.compactions,
             not_compacted=self.not_compacted,
             redactions=redactions_of(self.store, branches),
@@ -259,8 +262,14 @@ class _Replay:
         return look_at_memory(self.store, branch, Path(self.store, branch).length(), self.settings)
 
     def _work(self) -> dict[str, dict[str, object]]:
+        return work_of(self.store, self._branches())
+
+    def _records(self) -> Records:
+        return records_of(self.store, self._branches())
+
+    def _branches(self) -> Sequence[str]:
         session: Session | None = find_session(self.store, self.key)
-        return work_of(self.store, session.branches if session else ())
+        return session.branches if session else ()
 
 
 @contextmanager
