@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from minutebook.cli.place import Place
+from minutebook.cli.place import Place, may_be_there
 from minutebook.cli.showing_status import broken_lines
 from minutebook.errors import MinutebookError
 from minutebook.pipeline.sessions import list_sessions
@@ -113,7 +113,7 @@ def settings(place: Place) -> Check:
 
 def disk(store_file: Path) -> Check:
     """Space where the store is."""
-    folder = next(parent for parent in store_file.parents if parent.is_dir())
+    folder = next(parent for parent in store_file.parents if os.path.isdir(parent))  # noqa: PTH112 (never raises)
     try:
         free = shutil.disk_usage(folder).free
     except OSError as error:
@@ -151,7 +151,7 @@ def extra(name: str, module: str) -> Check:
 def store_checks(place: Place) -> Iterator[Check]:
     """The store itself; a store that cannot be opened is one line."""
     file = place.store_file
-    if not file.exists():
+    if not may_be_there(file):
         yield Check("store", "info", f"{file}: not there yet; the first `om ingest` makes it")
         return
     try:

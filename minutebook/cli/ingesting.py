@@ -13,13 +13,13 @@ import click
 
 from minutebook.cli.lazy import complain
 from minutebook.cli.options import JSON, placed
-from minutebook.cli.place import Place
+from minutebook.cli.place import Place, may_be_there
 from minutebook.cli.showing import write_json
 from minutebook.errors import BadTranscript
 from minutebook.hosts.detecting import detect
 from minutebook.pipeline.deliveries import Reading
 from minutebook.pipeline.intake import accept_turns
-from minutebook.pipeline.sessions import Session, list_sessions
+from minutebook.pipeline.sessions import Session, list_sessions, session_key
 from minutebook.pipeline.sourcetext import entry_tokens
 from minutebook.records import SourceEntry
 from minutebook.zones import machine_zone
@@ -35,6 +35,7 @@ class Report:
     path: str
     host: str = ""
     session: str = ""
+    agent: str = ""
     new: int = 0
     duplicates: int = 0
     versions: int = 0
@@ -110,8 +111,8 @@ def found_files(paths: Iterable[Path]) -> tuple[list[Path], list[Report]]:
     files: dict[Path, None] = {}
     failed = []
     for path in paths:
-        if path.is_dir():
-            inside = sorted(file for file in path.rglob("*.jsonl") if file.is_file())
+        if os.path.isdir(path):  # noqa: PTH112 (never raises)
+            inside = sorted(file for file in path.rglob("*.jsonl") if os.path.isfile(file))  # noqa: PTH113
             files.update(dict.fromkeys(file.absolute() for file in inside))
             if not inside:
                 failed.append(Report(path=str(path), error=f"{path}: no .jsonl file in this folder"))
@@ -122,7 +123,7 @@ def found_files(paths: Iterable[Path]) -> tuple[list[Path], list[Report]]:
 
 def _known(place: Place, estimate: bool) -> dict[str, Session]:
     """Sessions by the file they were read from, the one touched last where several were. An estimate makes no store."""
-    if estimate and not place.store_file.exists():
+    if estimate and not may_be_there(place.store_file):
         return {}
     return {session.path: session for session in reversed(list_sessions(place.store)) if session.path}
 
@@ -137,7 +138,7 @@ def _one(
         for reading in readings(reader, file, session.cursor if session else None, advance):
             report.add(reading)
             if reading.head is not None and not report.session:
-                report.session = f"{reading.head.host}:{reading.head.session}"
+                report.session, report.agent = session_key(reading.head), reading.head.agent
             if not estimate and _says_something(reading, session):
                 _accept(place, reading, report, zone or machine_zone())
     except BadTranscript as error:
@@ -193,7 +194,7 @@ def _then(place: Place, reports: Sequence[Report], *, wait: bool, quiet: bool) -
     from minutebook.cli import showing_ingest
     from minutebook.hosts.bell import wake
 
-    if wait and place.store_file.exists():
+    if wait and may_be_there(place.store_file):
         from minutebook.workers.choosing import ProjectSettings
         from minutebook.workers.foreground import run_worker
 

@@ -1,6 +1,7 @@
 """A click group that loads a command when it is used, and ends every failure in one line and an exit code."""
 
 import contextlib
+import errno
 import os
 import sys
 import traceback
@@ -15,6 +16,9 @@ from minutebook.errors import MinutebookError
 UNEXPECTED = 70
 INTERRUPTED = 130
 PIPE_CLOSED = 141
+OUTPUT_LOST = 74
+OUTPUT_FAULTS = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG)
+"""What a write to stdout can fail with; the store's and the readers' errors are translated where they arise."""
 DEBUG = "MINUTEBOOK_DEBUG"
 
 
@@ -75,6 +79,7 @@ class LazyGroup(click.Group):
 
     def main(self, args: Sequence[str] | None = None, **rest: Any) -> NoReturn:  # type: ignore[override]
         """Run a command line and exit. Never a traceback, unless MINUTEBOOK_DEBUG asks for it."""
+        _replace_closed_streams()
         _never_fail_on_output()
         rest["standalone_mode"] = False
         code = _exit_code(lambda: super(LazyGroup, self).main(args, **rest))
@@ -97,6 +102,12 @@ def _exit_code(run: Any) -> int:
     except MinutebookError as error:
         complain(str(error))
         return error.exit_code
+    except OSError as error:
+        if error.errno not in OUTPUT_FAULTS or error.filename is not None:
+            return _unexpected(error)
+        _leave_pipe()
+        complain(f"the output cannot be written: {error.strerror}")
+        return OUTPUT_LOST
     except Exception as error:
         return _unexpected(error)
 
@@ -121,6 +132,13 @@ def _unexpected(error: Exception) -> int:
         f"half-written. Please report it with what {DEBUG}=1 prints when you run this again"
     )
     return UNEXPECTED
+
+
+def _replace_closed_streams() -> None:
+    """Where the caller closed a standard stream, its number must not go to the next file that is opened, a store."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "w" if number else "r"))
 
 
 def _never_fail_on_output() -> None:

@@ -64,7 +64,7 @@ class Place:
         return open_store(self.url, create=False)
 
     def _must_be_there(self) -> None:
-        if not self.store_file.exists():
+        if not may_be_there(self.store_file):
             raise BadInput(f"{self.store_file}: no store there; check --store, or take sessions in: om ingest FILE")
 
     @cached_property
@@ -116,6 +116,14 @@ class Place:
         """Close the store, if it was opened."""
         if "store" in self.__dict__:
             self.store.close()
+
+
+def may_be_there(path: Path) -> bool:
+    """Whether a file is there, or in a folder that nobody lets us look into: then opening it says so."""
+    try:
+        return path.exists()
+    except OSError:
+        return True
 
 
 def file_of(url: str) -> Path:

@@ -5,7 +5,7 @@ import click
 from minutebook.cli.lazy import complain
 from minutebook.cli.options import JSON, placed
 from minutebook.cli.paging import pages_of
-from minutebook.cli.place import Place
+from minutebook.cli.place import NOTHING_YET, Place
 from minutebook.cli.showing import write, write_json
 from minutebook.errors import BadInput
 from minutebook.pipeline.recall import Recalled, checked_id, recall
@@ -46,5 +46,11 @@ def recall_command(place: Place, record_id: str, page: int | None, as_json: bool
         write(showing_recall.text_of(found, pieces, wanted, len(pages), place.branch.zone))
     if not found.found:
         if not as_json:
-            complain(f"no record {record_id} on this branch")
+            complain(_not_found(place, record_id))
         raise click.exceptions.Exit(1)
+
+
+def _not_found(place: Place, record_id: str) -> str:
+    if not place.branch.key:
+        return f"no record {record_id}: {NOTHING_YET}"
+    return f"no record {record_id} on branch {place.branch.key}; --session or --branch looks on another"

@@ -17,6 +17,7 @@ from minutebook.pipeline.sessions import Session
 from minutebook.store.kernel import Store
 
 SHOWN = 30
+LIMIT_MOST = 1_000_000
 SHORT_ID = 8
 TITLE_LEAST = 12
 PROJECT_LEAST = 18
@@ -36,7 +37,9 @@ class Line:
 
 @click.command(short_help="the sessions in the store")
 @placed(choosing=False)
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help=f"The N latest; for people {SHOWN}, else all.")
+@click.option(
+    "--limit", type=click.IntRange(1, LIMIT_MOST), metavar="N", help=f"The N latest; for people {SHOWN}, else all."
+)
 @JSON
 def sessions(place: Place, limit: int | None, as_json: bool) -> None:
     """The sessions in the store, the one touched last first.

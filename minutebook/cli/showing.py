@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -41,8 +41,12 @@ def console() -> "Console":
 
     from rich.console import Console
 
+    class Piped(Console):
+        def on_broken_pipe(self) -> NoReturn:
+            raise BrokenPipeError  # not rich's exit code 1, which says something else with several commands
+
     width = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else PIPED_WIDTH
-    return Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
+    return Piped(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
 
 
 def show(renderable: "RenderableType") -> None:

@@ -15,13 +15,11 @@ def show_report(report: Report) -> None:
     """A few lines a file; what was left out only where there is something."""
     name = f" {report.session}" if report.session else ""
     write(harmless(f"{report.path}: {report.host}{name}"))
-    said = [
-        counted(report.new, "new entry", "new entries"),
-        counted(report.prompts, "prompt"),
-        f"{tokens(report.tokens)} tokens",
-    ]
-    if report.duplicates:
+    said = [counted(report.new, "new entry", "new entries")]
+    if report.duplicates:  # prompts and tokens are of all that was read
         said.append(f"{report.duplicates:,} known already")
+    else:
+        said += [counted(report.prompts, "prompt"), f"{tokens(report.tokens)} tokens"]
     if report.versions:
         said.append(f"{counted(report.versions, 'entry', 'entries')} with another text than before, kept as versions")
     write(f"  {', '.join(said)}")
@@ -50,9 +48,11 @@ def kinds(counts: Counter[str]) -> str:
     )
 
 
-def spans_of(count: int, settings: Settings) -> int:
-    """How many spans the observer would be due for, the rest of a span counted."""
-    return -(-count // settings.observe_after_tokens)
+def spans_of(report: Report, settings: Settings) -> int:
+    """How many spans the observer would be due for, the rest of a span counted; none of a sub-agent's by default."""
+    if report.agent and not settings.observe_subagents:
+        return 0
+    return -(-report.tokens // settings.observe_after_tokens)
 
 
 def show_estimate(reports: Sequence[Report], settings: Settings) -> None:
@@ -60,7 +60,7 @@ def show_estimate(reports: Sequence[Report], settings: Settings) -> None:
     total = estimate_data(reports, settings)
     for report in reports:
         if not report.error:
-            spans = counted(spans_of(report.tokens, settings), "span")
+            spans = _spans(report, settings)
             entries = counted(report.entries, "entry", "entries")
             write(harmless(f"{report.path}: {report.host}, {entries}, {tokens(report.tokens)} tokens, {spans}"))
     sessions, entries = counted(total["sessions"], "session"), counted(total["entries"], "entry", "entries")
@@ -76,10 +76,16 @@ def show_estimate(reports: Sequence[Report], settings: Settings) -> None:
         )
 
 
+def _spans(report: Report, settings: Settings) -> str:
+    if report.agent and not settings.observe_subagents:
+        return "a sub-agent's, not observed"
+    return counted(spans_of(report, settings), "span")
+
+
 def estimate_data(reports: Sequence[Report], settings: Settings) -> dict[str, Any]:
     """The sums. calls: one for each span at least; without a model none, which costs nothing."""
     good = [report for report in reports if not report.error]
-    spans = sum(spans_of(report.tokens, settings) for report in good)
+    spans = sum(spans_of(report, settings) for report in good)
     mind = mind_in_use(settings)
     free = mind == "extractive"
     return {

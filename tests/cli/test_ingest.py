@@ -126,6 +126,32 @@ def test_an_estimate_writes_nothing(om: Om, store_path: Path, file: Path) -> Non
     assert (model["calls"], model["cost_usd"], model["mind"]) == (5, None, "p/m")
 
 
+def test_an_estimate_counts_no_span_of_a_sub_agent_that_is_not_observed(om: Om, project: Path, file: Path) -> None:
+    head = {"type": "minutebook.session", "session": "talk", "agent": "a1"}
+    (project / "agent.jsonl").write_text(json.dumps(head) + "\n" + rows(3))
+    files = ["ingest", "--estimate", "talk.jsonl", "agent.jsonl"]
+    shown = om(*files, code=0).stdout
+    assert "agent.jsonl: neutral, 3 entries, ~24 tokens, a sub-agent's, not observed" in shown
+    assert "2 sessions, 6 entries, ~48 tokens to read: 1 span to observe" in shown
+    assert "2 spans to observe" in om(*files, "--set", "observe_subagents=true", code=0).stdout
+
+
+def test_what_was_known_is_not_told_as_new_prompts_and_tokens(om: Om, store: Store, file: Path, project: Path) -> None:
+    om("ingest", str(file), code=0)
+    (project / "elsewhere").mkdir()
+    moved = file.rename(project / "elsewhere" / file.name)
+    assert om("ingest", str(moved), code=0).stdout.splitlines()[1] == "  0 new entries, 3 known already"
+
+
+def test_a_path_that_the_system_refuses_is_one_line(om: Om, store: Store, file: Path) -> None:
+    """Too long a name stands for all of them; a folder that may not be entered does not stop the superuser."""
+    name = "x" * 300
+    assert f"{name}: cannot be read (" in om("ingest", name, code=2).stderr
+    for args in (("sessions",), ("ingest", "--estimate", str(file)), ("ingest", "--wait", str(file))):
+        assert "File name too long: check the path" in om(*args, "--store", name, code=1).stderr
+    assert "File name too long" in om("doctor", "--store", name, code=1).stdout
+
+
 def test_an_estimate_counts_only_what_is_new(om: Om, store: Store, file: Path) -> None:
     om("ingest", str(file), code=0)
     file.write_text(rows(5))

@@ -32,7 +32,8 @@ def test_an_id_of_another_branch_is_not_found_003_087_003_093(om: Om, store: Sto
     deliver(store, [say("two", id="x1")], "this")
     for record_id in (FOUND.id, "0123456789ab"):
         result = om("recall", record_id, code=1)
-        assert (result.stdout, result.stderr) == ("", f"om: no record {record_id} on this branch\n")
+        said = f"om: no record {record_id} on branch neutral:this; --session or --branch looks on another\n"
+        assert (result.stdout, result.stderr) == ("", said)
         assert data_of(om("recall", record_id, "--json", code=1))["found"] is False
     assert om("recall", FOUND.id, "--session", "other", code=0)
 

@@ -1,6 +1,7 @@
 """The group itself: what it loads, and how it ends."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -125,3 +126,34 @@ def test_a_narrow_encoding_and_surrogates_do_not_crash(tmp_path: Path) -> None:
 def test_all_commands_are_listed() -> None:
     shown = CliRunner().invoke(om, ["--help"]).stdout
     assert all(f"  {name} " in shown for name in COMMANDS)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+@pytest.mark.parametrize("command", [["--help"], ["settings", "--json"], ["doctor"]], ids=" ".join)
+def test_output_that_cannot_be_written_is_one_line_and_no_fault_of_ours(command: list[str], tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([SCRIPT, *command], stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (74, "om: the output cannot be written: No space left on device\n")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+def test_closed_streams_do_no_harm(closed: str, tmp_path: Path) -> None:
+    """The store's file must not become the standard output either: it would be written over."""
+    store = tmp_path / "s.sqlite"
+    rows = tmp_path / "talk.jsonl"
+    rows.write_text('{"role": "user", "text": "hi"}\n')
+    for command in (f"ingest --store {store} {rows}", f"sessions --store {store}"):
+        done = subprocess.run(["sh", "-c", f"{SCRIPT} {command} {closed}"], capture_output=True, text=True)
+        assert done.returncode == 0 and "unexpected" not in done.stderr
+    assert store.read_bytes().startswith(b"SQLite format 3\0")
+
+
+def test_a_reader_that_went_away_is_told_apart_from_a_failed_check(tmp_path: Path) -> None:
+    """Lines of rich, too: 141, not the 1 of a check that failed."""
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run([SCRIPT, "doctor"], stdout=write, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")

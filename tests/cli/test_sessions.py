@@ -31,6 +31,7 @@ def test_json_has_everything(om: Om, store: Store) -> None:
     assert first["title"] == "Fix the build"
     assert (first["entries"], first["prompts"], first["branches"]) == (1, 1, ["neutral:s1"])
     assert [each["key"] for each in data_of(om("sessions", "--json", "--limit", "1"))] == ["neutral:s2"]
+    assert "is not in the range" in om("sessions", "--limit", "9" * 30, code=2).stderr
 
 
 def test_narrow_terminals_keep_what_names_a_session(om: Om, store: Store, monkeypatch) -> None:  # type: ignore[no-untyped-def]
