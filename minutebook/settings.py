@@ -144,7 +144,7 @@ class Settings:
     model: ModelChoice | None = _setting(
         None,
         MODEL,
-        "The model of observer, reflector, digester and dropper.",
+        "The model of observer, reflector, digester, dropper and judge.",
         project="trusted",
         unset="the extractive mind, which needs none; in Pi the session's own model",
     )
@@ -152,6 +152,7 @@ class Settings:
     reflector_model: ModelChoice | None = _role_model("reflector")
     digester_model: ModelChoice | None = _role_model("digester")
     dropper_model: ModelChoice | None = _role_model("dropper")
+    judge_model: ModelChoice | None = _role_model("judge")
     model_fallbacks: tuple[ModelChoice, ...] = _setting(
         (), CHAIN, "Models that are asked in this order when the model before them is unavailable.", project="trusted"
     )
@@ -159,6 +160,7 @@ class Settings:
     reflector_fallbacks: tuple[ModelChoice, ...] | None = _role_fallbacks("reflector")
     digester_fallbacks: tuple[ModelChoice, ...] | None = _role_fallbacks("digester")
     dropper_fallbacks: tuple[ModelChoice, ...] | None = _role_fallbacks("dropper")
+    judge_fallbacks: tuple[ModelChoice, ...] | None = _role_fallbacks("judge")
     model_base_url: str | None = _setting(
         None,
         URL,
@@ -257,6 +259,12 @@ class Settings:
     )
     job_deadline_seconds: int = _setting(
         600, COUNT, "A job that runs longer is given up, whatever its worker says.", project="trusted"
+    )
+    judge_deadline_seconds: int = _setting(
+        20,
+        COUNT,
+        "`om search --judge` waits so long for the judge, then shows the order of the search.",
+        project="trusted",
     )
     worker_idle_exit_seconds: int = _setting(
         600, COUNT, "A worker that a hook started leaves after so long without work.", project="trusted"

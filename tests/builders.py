@@ -31,7 +31,16 @@ from minutebook.records import (
 )
 from minutebook.store.kernel import Store
 from minutebook.tokens import estimate_tokens
-from minutebook.workers.contract import Desk, DigestBatch, DropBatch, ObserveBatch, Proposal, Receipt, ReflectBatch
+from minutebook.workers.contract import (
+    Desk,
+    DigestBatch,
+    DropBatch,
+    JudgeBatch,
+    ObserveBatch,
+    Proposal,
+    Receipt,
+    ReflectBatch,
+)
 
 TIME = "2026-05-02T10:30:00Z"
 MINUTE = "2026-05-02 10:30"
@@ -181,6 +190,9 @@ class ScriptedMind:
         self._play(batch, desk)
 
     def drop(self, batch: DropBatch, desk: Desk) -> None:
+        self._play(batch, desk)
+
+    def judge(self, batch: JudgeBatch, desk: Desk) -> None:
         self._play(batch, desk)
 
     def _play(self, batch: Any, desk: Desk) -> None:

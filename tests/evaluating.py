@@ -43,6 +43,9 @@ class Answering:
         self._script(batch)
         self.mind.drop(batch, desk)
 
+    def judge(self, batch: Any, desk: Desk) -> None:
+        self.mind.judge(batch, desk)
+
     def _script(self, batch: Batch) -> None:
         name, arguments = ideal_call(self.case, batch)
         self.server.script(self.case.role, Answer(calls=[(name, arguments)]))

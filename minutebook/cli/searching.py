@@ -1,16 +1,20 @@
 """`om search`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from minutebook.cli.choosing import is_folder
 from minutebook.cli.options import JSON, placed
 from minutebook.cli.place import Place
-from minutebook.cli.showing import counted, harmless, minute, remark, write, write_json
+from minutebook.cli.showing import counted, harmless, minute, one_line, remark, write, write_json
 from minutebook.errors import BadInput
+from minutebook.pipeline.questions import RECORDS_MOST
 from minutebook.pipeline.search import Hit, search
 from minutebook.records import Branch
+
+if TYPE_CHECKING:
+    from minutebook.cli.judging import Judged
 
 
 @click.command("search", short_help="records and turns by words", context_settings={"ignore_unknown_options": True})
@@ -18,26 +22,41 @@ from minutebook.records import Branch
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option("--project-wide", is_flag=True, help="In all sessions of the session's project.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, metavar="N")
+@click.option("--judge", "judging", is_flag=True, help="Let the judge put what helps first; it may ask a model.")
 @JSON
-def search_command(place: Place, words: tuple[str, ...], project_wide: bool, limit: int, as_json: bool) -> None:
+def search_command(
+    place: Place, words: tuple[str, ...], project_wide: bool, limit: int, judging: bool, as_json: bool
+) -> None:
     """Records and turns by words. Any text is a query; words that occur nowhere find nothing.
+
+    With --judge, the best 40 hits are read by the judge; where it does not answer within judge_deadline_seconds, they
+    stay in the order of the search.
 
     \b
     om search retry budget
     om search --project-wide "connection refused"
+    om search --judge "which port does the gateway use"
     """
     query = " ".join(words)
     if not query.strip():
         raise BadInput("give some words to search for: om search retry budget")
     branches = _branches(place, project_wide)
-    hits = search(place.store, branches, query, limit=limit)
-    if as_json:
-        write_json([as_data(hit) for hit in hits])
-        return
+    hits = search(place.store, branches, query, limit=max(limit, RECORDS_MOST) if judging else limit)
     zones = {branch.key: branch.zone for branch in branches}
+    verdict = None
+    if judging:
+        from minutebook.cli.judging import judged
+
+        verdict = judged(place, query, hits, limit, zones)
+        hits = list(verdict.hits)
+    if as_json:
+        write_json(judged_data(verdict) if verdict else [as_data(hit) for hit in hits])
+        return
     for hit in hits:
         write(text_of(hit, zones.get(hit.branch, "UTC"), elsewhere=hit.branch != place.branch.key))
     remark(summary(len(hits), len(branches), place.branch.key, project_wide=project_wide))
+    if verdict and hits:
+        remark(one_line(verdict.summary))
 
 
 def summary(hits: int, branches: int, key: str, *, project_wide: bool) -> str:
@@ -93,4 +112,16 @@ def as_data(hit: Hit) -> dict[str, Any]:
         "text": hit.text,
         "branch": hit.branch,
         "recall": list(hit.recall),
+    }
+
+
+def judged_data(found: "Judged") -> dict[str, Any]:
+    """For programs: the hits, of each whether the judge named it, and who judged, or why nobody did."""
+    hits = [{**as_data(hit), "helps": at < found.helpful} for at, hit in enumerate(found.hits)]
+    return {
+        "judged": not found.why_not,
+        "mind": found.mind,
+        "seconds": found.seconds,
+        "why_not": found.why_not,
+        "hits": hits,
     }

@@ -8,7 +8,7 @@ from minutebook.cli.options import placed
 from minutebook.cli.place import Place
 from minutebook.settings_loading import load
 
-ROLES = ("observer", "reflector", "digester", "dropper")
+ROLES = ("observer", "reflector", "digester", "dropper", "judge")
 
 
 @click.command(short_help="do the background work")

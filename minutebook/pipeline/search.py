@@ -60,7 +60,8 @@ class Hit:
     """kind: observation, reflection or a source role. recall: ids to recall for it, for a
     superseded record also the one that replaced it. branch: where it stands.
 
-    state: of a record: active or dropped, current or retired; "" of a source.
+    state: of a record: active or dropped, current or retired; "" of a source. relevance, citations: of an observation,
+    citations being the current reflections that cite it.
     """
 
     kind: str
@@ -71,6 +72,8 @@ class Hit:
     branch: str
     recall: tuple[str, ...]
     state: str = ""
+    relevance: str = ""
+    citations: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,12 @@ def wanted_words(query: str) -> list[str]:
     rare = list(dict.fromkeys(map(stem, rare)))
     short = [word[:SHORT_HASH] for word in rare if _LONG_HASH.fullmatch(word)]
     return list(dict.fromkeys(rare + short))[:WANTED_WORDS]
+
+
+def words_found(text: str, wanted: Sequence[str]) -> int:
+    """How many of the wanted words stand in a text."""
+    text = _composed(text)
+    return len(_counts(text, text.lower(), wanted))
 
 
 def terms(text: str) -> Iterator[str]:
@@ -205,13 +214,15 @@ def _of_branch(store: Store, branch: Branch) -> Iterator[tuple[str, Hit, float]]
     """Texts with the branch on which they were delivered, "" for a record, whose id says what it is."""
 
     memory = fold(ledger.read_memory(store, branch))
+    citations = Counter(key for held in memory.current() for key in set(held.record.support_ids))
     cited: dict[str, list[str]] = {}
     for key, held in memory.observations.items():
         for source in held.record.source_ids:
             cited.setdefault(source, []).append(key)
         weight, gone = RECORD_WEIGHTS[held.record.relevance], memory.drops.get(key)
         state = "active" if gone is None else "dropped"
-        yield "", *_record(branch, "observation", held.record, held.record.timestamp, state, weight, gone)
+        hit, weight = _record(branch, "observation", held.record, held.record.timestamp, state, weight, gone)
+        yield "", replace(hit, relevance=held.record.relevance, citations=citations[key]), weight
     for key, reflection in memory.reflections.items():
         gone = memory.retirements.get(key)
         state = "current" if gone is None else "retired"

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from minutebook.pipeline.questions import Candidate
 from minutebook.records import Observation, Placed, Reflection, Tier
 
 Proposal = Mapping[str, Any]
@@ -85,6 +86,19 @@ class DropBatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeBatch:
+    """records: in the order of the search that found them. limit: how many to rank at most.
+
+    seconds: how long its asker waits for the ranking.
+    """
+
+    question: str
+    records: tuple[Candidate, ...]
+    limit: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
     """The desk's answer to one recording call. refused: a sentence per refused proposal that names the wrong field.
 
@@ -106,15 +120,15 @@ class Desk(Protocol):
 
         observer: {content, timestamp "YYYY-MM-DD HH:MM", relevance, sources: [alias], supersedes?: [observation id]}
         reflector: {content, supports: [observation id], supersedes?: [reflection id]}
-        digester: {content}    dropper: {id, reason?}
+        digester: {content}    dropper: {id, reason?}    judge: {id}, the best first
         """
 
     def nothing(self) -> None:
-        """The explicit end: nothing to record, or no safe drops."""
+        """The explicit end: nothing to record, no safe drops, or nothing that helps."""
 
 
 class Mind(Protocol):
-    """What thinks for the four roles."""
+    """What thinks for the roles."""
 
     @property
     def name(self) -> str:
@@ -131,3 +145,6 @@ class Mind(Protocol):
 
     def drop(self, batch: DropBatch, desk: Desk) -> None:
         """Propose observations to retire."""
+
+    def judge(self, batch: JudgeBatch, desk: Desk) -> None:
+        """Rank the records that help with a question."""

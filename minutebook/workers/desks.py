@@ -1,4 +1,4 @@
-"""What the four roles' desks share: proposals are checked one by one, and each call gets a receipt."""
+"""What the roles' desks share: proposals are checked one by one, and each call gets a receipt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

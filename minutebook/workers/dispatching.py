@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Collection
 
 from minutebook.errors import MinutebookError, StoreBusy, StoreFull, StoreReadOnly
-from minutebook.pipeline import workbook
+from minutebook.pipeline import questions, workbook
 from minutebook.pipeline.branches import find_branch, list_branches
 from minutebook.pipeline.clocks import BranchState, due_roles, observe_reading
 from minutebook.pipeline.readings import read_state
@@ -45,6 +45,12 @@ class Dispatcher:
         """Queue what is due on any branch, whatever the board says."""
         for branch in list_branches(self._store):
             self._queue_due(branch.key, (), branch)
+        for question in questions.open_questions(self._store):
+            self._store.queue(question.job)
+
+    def forget_questions(self) -> None:
+        """Remove questions for which nobody waits any more."""
+        questions.forget_expired(self._store)
 
     def next_flush_at(self) -> float | None:
         """When the next session counts as idle, in the store's seconds."""

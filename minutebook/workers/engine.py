@@ -24,7 +24,8 @@ from minutebook.workers.queues import QUEUE_SUFFIX, Lane
 from minutebook.workers.runner import Minds, RoleModules, SettingsFor, role_module, run_job
 from minutebook.workers.waking import Waker, change_counter, wake_path_of
 
-ALL_ROLES = ("observer", "reflector", "digester", "dropper")
+MEMORY_ROLES = ("observer", "reflector", "digester", "dropper")
+ALL_ROLES = (*MEMORY_ROLES, "judge")
 STOP_SECONDS = 30.0
 PAUSE_AFTER_ERROR_SECONDS = 1.0
 Verdict = Literal["busy", "waiting", "idle"]
@@ -200,6 +201,7 @@ class Engine:
         if now < self._sweep_at:
             return
         self._sweep_at = now + self._sweep_seconds
+        self._dispatcher.forget_questions()  # they expire by time alone
         if seen is None or seen != self._swept:  # where nothing was written since, nothing can have been missed
             self._dispatcher.sweep()
             self._swept = seen

@@ -1,11 +1,12 @@
 """The mind that asks a model: a batch becomes a request, and the model's calls go to the role's desk."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 from minutebook.errors import ProviderFailed
 from minutebook.settings import ModelChoice, Settings
 from minutebook.workers import prompting, toolloop
-from minutebook.workers.contract import Desk, DigestBatch, DropBatch, Mind, ObserveBatch, ReflectBatch
+from minutebook.workers.contract import Desk, DigestBatch, DropBatch, JudgeBatch, Mind, ObserveBatch, ReflectBatch
 from minutebook.workers.exchange import Message, Reply, Request
 from minutebook.workers.roletools import ROLE_TOOLS
 from minutebook.workers.textcalls import json_mode
@@ -63,6 +64,12 @@ class ModelMind:
     def drop(self, batch: DropBatch, desk: Desk) -> None:
         """Propose observations to retire."""
         self._think("dropper", prompting.dropper_values(batch), desk)
+
+    def judge(self, batch: JudgeBatch, desk: Desk) -> None:
+        """Rank the records that help with a question, while its asker waits."""
+        ends_at = time.monotonic() + batch.seconds
+        self._deadline = ends_at if self._deadline is None else min(self._deadline, ends_at)
+        self._think("judge", prompting.judge_values(batch), desk)
 
     def request(self, role: str, values: Mapping[str, object], tools: Sequence[Tool]) -> Request:
         """The first request of a run. Raises BadInput when the role's prompt file cannot be used."""

@@ -130,7 +130,7 @@ def base_url_of(choice: ModelChoice, settings: Settings) -> str | None:
     """The server that was set for the model's provider: that of `model`, else those of the roles' models."""
     if settings.model_base_url is None:
         return None
-    roles = ("observer", "reflector", "digester", "dropper")
+    roles = ("observer", "reflector", "digester", "dropper", "judge")
     named = [settings.model] if settings.model else [settings.model_of(role) for role in roles]
     return settings.model_base_url if choice.provider in {each.provider for each in named if each} else None
 

@@ -17,7 +17,7 @@ from minutebook.workers.models_keys import access_to, base_url_of
 from minutebook.workers.models_library import library
 from minutebook.workers.models_quirks import Quirks
 
-ROLES = ("observer", "reflector", "digester", "dropper")
+ROLES = ("observer", "reflector", "digester", "dropper", "judge")
 PROBE_OUTPUT_TOKENS = 1_024
 """Enough for a model that thinks unasked; a shorter limit is an error for some."""
 

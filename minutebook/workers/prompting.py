@@ -5,14 +5,14 @@ A prompt file is a system text, which never changes between requests so that pro
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from minutebook.errors import BadInput
 from minutebook.records import observation_line, reflection_line
-from minutebook.workers.contract import DigestBatch, DropBatch, ObserveBatch, ReflectBatch, Shown
-from minutebook.workers.showing import NONE_YET, SEPARATOR, lines_or_none, shown_text, weighed_line
+from minutebook.workers.contract import DigestBatch, DropBatch, JudgeBatch, ObserveBatch, ReflectBatch, Shown
+from minutebook.workers.showing import NONE_YET, SEPARATOR, candidate_line, lines_or_none, shown_text, weighed_line
 
 OURS = Path(__file__).with_name("prompts")
 MESSAGE = "<!-- message -->\n"
@@ -127,9 +127,13 @@ def dropper_values(batch: DropBatch) -> dict[str, object]:
     }
 
 
-def judge_values(question: str, records: Sequence[str], limit: int) -> dict[str, object]:
-    """records: rendered lines, each with its id."""
-    return {"records": lines_or_none(records), "question": question, "limit": limit}
+def judge_values(batch: JudgeBatch) -> dict[str, object]:
+    """The records, then the question."""
+    return {
+        "records": lines_or_none(map(candidate_line, batch.records)),
+        "question": batch.question,
+        "limit": batch.limit,
+    }
 
 
 def left_out_line(count: int) -> str:

@@ -11,9 +11,9 @@ from minutebook.pipeline.readings import read_state, session_key_of
 from minutebook.records import Branch
 from minutebook.settings import Settings
 from minutebook.store.kernel import Store
-from minutebook.workers.contract import Desk, DigestBatch, DropBatch, Mind, ObserveBatch, ReflectBatch
+from minutebook.workers.contract import Desk, DigestBatch, DropBatch, JudgeBatch, Mind, ObserveBatch, ReflectBatch
 from minutebook.workers.dispatching import Dispatcher
-from minutebook.workers.engine import ALL_ROLES, Engine
+from minutebook.workers.engine import MEMORY_ROLES, Engine
 from minutebook.workers.runner import Minds, SettingsFor
 
 LAG_THRESHOLDS = 2
@@ -91,6 +91,10 @@ class TimedMind:
         with self._watch.timing("dropper"):
             self._mind.drop(batch, desk)
 
+    def judge(self, batch: JudgeBatch, desk: Desk) -> None:
+        with self._watch.timing("judge"):
+            self._mind.judge(batch, desk)
+
 
 class Crew(Protocol):
     """The workers of a replay."""
@@ -144,7 +148,7 @@ class StepByStep:
     def _first_due(self) -> str | None:
         while self._dispatcher.take_dirty():
             pass
-        return next((role for role in ALL_ROLES if self._store.ready([role], 1)), None)
+        return next((role for role in MEMORY_ROLES if self._store.ready([role], 1)), None)
 
 
 @contextmanager
@@ -157,5 +161,5 @@ def crew_of(store: Store, settings_for: SettingsFor, minds: Minds, *, concurrenc
     if step:
         yield StepByStep(store, settings_for, lambda role: engine(role, threads=1))
         return
-    with engine(*ALL_ROLES, threads=concurrency) as working:
+    with engine(*MEMORY_ROLES, threads=concurrency) as working:
         yield Alongside(working, store, settings_for)

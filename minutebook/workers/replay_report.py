@@ -15,7 +15,7 @@ from minutebook.pipeline.status import Status, work_done
 from minutebook.records import Branch, Observation, Reflection, observation_line, reflection_line
 from minutebook.redaction import PLACEHOLDER
 from minutebook.store.kernel import Store
-from minutebook.workers.engine import ALL_ROLES
+from minutebook.workers.engine import MEMORY_ROLES
 from minutebook.workers.models_accounts import Account
 
 NO_MEMORY = "no memory yet: the host's own summarizer would run"
@@ -171,7 +171,7 @@ def work_since(
 ) -> dict[str, RoleWork]:
     """What each role did between two counts."""
     found = {}
-    for role in ALL_ROLES:
+    for role in MEMORY_ROLES:
         row, old = after.get(role, {}), before.get(role, {})
         counts = {name: row.get(name, 0) - old.get(name, 0) for name in COUNTED}
         found[role] = RoleWork(**counts, seconds=seconds.get(role, 0.0), mind=row.get("mind", ""))

@@ -26,7 +26,7 @@ from minutebook.pipeline.status import read_status
 from minutebook.records import Branch, Placed, SourceEntry
 from minutebook.settings import Settings
 from minutebook.store.kernel import Store
-from minutebook.workers.engine import ALL_ROLES
+from minutebook.workers.engine import MEMORY_ROLES
 from minutebook.workers.replay_crew import Crew, ReplaySettings, Stopwatch, TimedMind, crew_of
 from minutebook.workers.replay_models import Records, minds_since, records_of, usage_of, usage_since
 from minutebook.workers.replay_report import (
@@ -132,7 +132,7 @@ class _Replay:
             self._play(turns, crew)
             mark_ended(self.store, self.key)
             crew.drain()
-        seconds = {role: watch.seconds(role) for role in ALL_ROLES}
+        seconds = {role: watch.seconds(role) for role in MEMORY_ROLES}
         session = load_session(self.store, self.key)
         branches = [load_branch(self.store, key) for key in session.branches]
         current = next((branch for branch in branches if branch.key == session.branch), None)

@@ -116,6 +116,34 @@ def dropper_tools(desk: Desk) -> list[Tool]:
     ]
 
 
+def judge_tools(desk: Desk) -> list[Tool]:
+    """One ranking ends the run: somebody waits for it. Without one known id in it, there is another turn."""
+
+    def handle(value: Any) -> Handled:
+        ids = ranked_ids(value)
+        if not ids:
+            desk.nothing()
+            return Handled(receipt={"ended": True}, ends=True)
+        receipt = desk.record([{"id": id_} for id_ in ids])
+        done = bool(receipt.total)
+        return Handled(receipt=as_told(receipt), trouble=not done, ends=done)
+
+    about = "Rank the records that help, the most helpful first; an empty list if none does. Ends the run."
+    return [Tool(name="rank_records", description=about, arguments=RankRecords, handle=handle)]
+
+
+def ranked_ids(value: Any) -> list[str]:
+    """The ids in a call's arguments: a list in its field or bare, of ids or of records with one.
+
+    Raises WrongArguments.
+    """
+    inside = _read(value)
+    inside = _ids(_read(inside.get("ids"))) if isinstance(inside, Mapping) and "ids" in inside else inside
+    if not isinstance(inside, list):
+        raise WrongArguments("ids: must be a list of ids, empty if no record helps")
+    return [str(each.get("id", "") if isinstance(each, Mapping) else each) for each in inside]
+
+
 def as_told(receipt: Receipt) -> dict[str, object]:
     """A receipt as the model reads it: counts, and a sentence for each refused proposal, of many the first ones."""
     told: dict[str, object] = {"recorded": receipt.recorded, "duplicate": receipt.duplicate}
@@ -187,4 +215,5 @@ ROLE_TOOLS: Mapping[str, Callable[[Desk], list[Tool]]] = {
     "reflector": reflector_tools,
     "digester": digester_tools,
     "dropper": dropper_tools,
+    "judge": judge_tools,
 }

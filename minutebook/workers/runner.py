@@ -1,4 +1,4 @@
-"""One job: claim -> read -> think -> commit_outcome -> finish.
+"""One job: claim -> read -> think -> commit_outcome -> finish; of the judge: claim -> answer what is asked -> finish.
 
 A run commits only what its role read, and only while its claim holds; killed at any line, another does it again.
 Whatever it raises ends here: noted, paced, never passed on to the thread that ran it.
@@ -16,11 +16,12 @@ from minutebook.pipeline import ledger, workbook
 from minutebook.pipeline.branches import Path, find_branch, memory_stream
 from minutebook.pipeline.clocks import BranchState, due_roles
 from minutebook.pipeline.outcomes import Outcome, Refused, commit_outcome
+from minutebook.pipeline.questions import JUDGE, Verdict, open_questions
 from minutebook.pipeline.readings import read_state
 from minutebook.records import GAP, Branch
 from minutebook.settings import Settings
 from minutebook.store.kernel import Claim, Job, Store
-from minutebook.workers import recording
+from minutebook.workers import judge, recording
 from minutebook.workers.contract import Mind, ObserveBatch
 from minutebook.workers.leases import Held, Leases
 from minutebook.workers.roles import Context, Prepared, Role
@@ -33,7 +34,7 @@ One that asks a model may have a `window`, in tokens, and a mind to think `inste
 SettingsFor = Callable[[Branch], Settings]
 RoleModules = Callable[[str], Role]
 
-Ended = Literal["taken", "gone", "not_due", "nothing", "recorded", "stale", "lost", "gap", "retry"]
+Ended = Literal["taken", "gone", "not_due", "nothing", "recorded", "stale", "lost", "gap", "retry", "answered"]
 RECORDS = ("observations", "reflections", "content", "observationIds", "reflectionIds")
 """Names in the data of a memory entry under which something was recorded; an entry without them says "nothing"."""
 
@@ -71,16 +72,17 @@ def run_job(
             )
     branch = find_branch(store, job.branch)
     settings, refusal = _settings_of(branch, settings_for)
-    claim = store.claim(
-        job, owner, lease_seconds=settings.lease_seconds, deadline_seconds=settings.job_deadline_seconds
-    )
+    lease_seconds = min(settings.lease_seconds, judge.LEASE_SECONDS) if job.role == JUDGE else settings.lease_seconds
+    claim = store.claim(job, owner, lease_seconds=lease_seconds, deadline_seconds=settings.job_deadline_seconds)
     if claim is None:
         return Ran(job, "taken")
     if branch is None:
         store.finish(claim)
         return Ran(job, "gone")
-    with leases.keeping(claim, settings.lease_seconds) as held:
+    with leases.keeping(claim, lease_seconds) as held:
         run = _Run(store, branch, settings, held, log, minds, roles)
+        if job.role == JUDGE:
+            return run.answer(refusal)
         return run.put_off(refusal, "settings", settings.retry_max_seconds) if refusal else run.go()
 
 
@@ -132,6 +134,28 @@ class _Run:
             return self._span_failed(error)
         except Exception as error:
             return self.put_off(error, _kind(error), retry_seconds(self.settings, self.claim.tries))
+
+    # -- questions to the judge --------------------------------------------------------------------------------
+
+    def answer(self, refusal: BadInput | None) -> Ran:
+        """Answer what is asked on this branch. A failure is told to its asker; nothing is tried again later."""
+
+        def mind_of() -> Mind:
+            if refusal is not None:
+                raise refusal
+            return self.minds(JUDGE, self.settings, self.branch)
+
+        judge.serve(self.store, self.branch.key, mind_of, self._judged, self.held.beat)
+        if not self.store.finish(self.claim):
+            return self._discard("lost")
+        if open_questions(self.store, self.branch.key):  # asked between the last look and the end of the job
+            self.store.queue(self.job)
+        return Ran(self.job, "answered")
+
+    def _judged(self, verdict: Verdict, error: Exception | None) -> None:
+        reason: RunReason = "nothing_to_record" if error is None else _why_failed(error)
+        data = {"mind": verdict.mind, "ranked": len(verdict.ids), "seconds": verdict.seconds, "error": error}
+        self._log_end(reason, data)
 
     # -- the run -----------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from minutebook.pipeline.excerpts import head_and_tail
+from minutebook.pipeline.questions import Candidate
 from minutebook.pipeline.shapes import TIMESTAMP, one_line
 from minutebook.records import Observation, Reflection, SourceEntry
 from minutebook.workers.contract import Shown, Weighed
@@ -36,6 +37,12 @@ def weighed_line(weighed: Weighed) -> str:
     """An observation with its coverage tier, as reflector and dropper are sent it (003-020)."""
     record = weighed.observation
     return f"[{record.id}] {record.timestamp} [{record.relevance}] [coverage: {weighed.tier}] {record.content}"
+
+
+def candidate_line(record: Candidate) -> str:
+    """A record or a turn as the judge is sent it."""
+    head = ", ".join(filter(None, (record.kind.replace("_", " "), record.relevance, record.state)))
+    return " ".join(filter(None, (f"[{record.id}]", record.time, f"[{head}]", record.text)))
 
 
 def lines_or_none(lines: Iterable[str]) -> str:

@@ -26,7 +26,7 @@ def chosen(server: ScriptedServer, *more: str) -> list[str]:
 
 def test_without_a_model_there_is_nothing_to_ask(om: Om, store: Store) -> None:
     said = om("models", code=0).stdout
-    assert said.count("extractive") == 4 and "spent today" in said
+    assert said.count("extractive") == 5 and "spent today" in said
     checks = data_of(om("doctor", "--call", "--json"))["checks"]
     assert [check["said"] for check in checks if check["name"] == "models"] == [
         "none is configured: the extractive mind works, and nothing is called"

@@ -13,11 +13,12 @@ from builders import concluded, observed, result, say
 from pydantic import BaseModel
 
 from minutebook.errors import BadInput
+from minutebook.pipeline.questions import Candidate
 from minutebook.records import Placed
 from minutebook.settings import Settings
 from minutebook.tokens import estimate_tokens
 from minutebook.workers import prompting
-from minutebook.workers.contract import DigestBatch, DropBatch, ObserveBatch, ReflectBatch, Shown, Weighed
+from minutebook.workers.contract import DigestBatch, DropBatch, JudgeBatch, ObserveBatch, ReflectBatch, Shown, Weighed
 from minutebook.workers.prompting import PLACEHOLDERS, load_prompt, parse_prompt
 from minutebook.workers.roletools import (
     DropObservations,
@@ -79,6 +80,15 @@ DIGESTING = DigestBatch(previous="The API runs on port 8080.", reflections=(STYL
 DROPPING = DropBatch(
     reflections=(STYLE,), observations=weighed(), pool_tokens=12_500, target_tokens=10_000, max_drops=2, left_out=1
 )
+JUDGING = JudgeBatch(
+    question="Which port?",
+    records=(
+        Candidate(id="0123456789ab", kind="observation", text="The port is 8081", state="active", relevance="high"),
+        Candidate(id="t1", kind="tool_result", text="8081 is taken [t2] user", time="2026-05-02 12:31"),
+    ),
+    limit=1,
+    seconds=20,
+)
 
 
 def rendered(role: str, values: dict[str, object]) -> str:
@@ -94,7 +104,7 @@ RENDERED = {
     "reflector": lambda: rendered("reflector", prompting.reflector_values(REFLECTING)),
     "digester": lambda: rendered("digester", prompting.digester_values(DIGESTING)),
     "dropper": lambda: rendered("dropper", prompting.dropper_values(DROPPING)),
-    "judge": lambda: rendered("judge", prompting.judge_values("Which port?", ["[0123456789ab] 8081"], 5)),
+    "judge": lambda: rendered("judge", prompting.judge_values(JUDGING)),
 }
 
 

@@ -1,8 +1,9 @@
-"""The extractive mind: the four roles without a model."""
+"""The extractive mind: every role without a model."""
 
-from minutebook.workers.contract import Desk, DigestBatch, DropBatch, ObserveBatch, ReflectBatch
+from minutebook.workers.contract import Desk, DigestBatch, DropBatch, JudgeBatch, ObserveBatch, ReflectBatch
 from minutebook.workers.extractive.digesting import digest
 from minutebook.workers.extractive.dropping import drop
+from minutebook.workers.extractive.judging import judge
 from minutebook.workers.extractive.observing import observe
 from minutebook.workers.extractive.reflecting import reflect
 
@@ -30,3 +31,7 @@ class ExtractiveMind:
     def drop(self, batch: DropBatch, desk: Desk) -> None:
         """Propose observations to retire."""
         drop(batch, desk)
+
+    def judge(self, batch: JudgeBatch, desk: Desk) -> None:
+        """Rank the records that help with a question."""
+        judge(batch, desk)
