@@ -154,7 +154,7 @@ def _value(text: str, follow: re.Match[str], name: str, is_flag: bool) -> tuple[
     if shell or (is_flag and separator) or _is_compose_password(separator, name, text, start + len(value)):
         accepted = is_shell_secret(value, name)
     else:
-        accepted = is_bare_secret(value, text[bare.end() : bare.end() + 1])
+        accepted = is_bare_secret(value, text[bare.end() : bare.end() + 1], name)
     return (start, start + len(value)), accepted
 
 
@@ -220,10 +220,15 @@ def is_shell_secret(value: str, name: str) -> bool:
     return not (PLAIN.match(value) and _names_something(value, len(value) // 5))
 
 
-def is_bare_secret(value: str, after: str) -> bool:
+def is_bare_secret(value: str, after: str, name: str) -> bool:
     """A value without quotes where code or prose may stand as well: only what looks random."""
     if after in ("(", "[", "{", "<") or not _is_possible(value, "") or DOTTED.match(value) or CALL.match(value):
         return False
-    if any(word in value.lower() for word in CODE_WORDS) and PLAIN.match(value):
+    if PLAIN.match(value) and _names_something(value, _digits_in_a_name(value, name)):
         return False
     return looks_random(value)
+
+
+def _digits_in_a_name(value: str, name: str) -> int:
+    """How many digits a name in code may have: any (sha256_key, oauth2Token) but beside a password (Passw0rd2024)."""
+    return 1 if _kind(name) == "password" and value.isalnum() else len(value)
