@@ -11,6 +11,7 @@ from minutebook.workers.showing import UNREADABLE_TIME, local_minute, zone_of
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.table import Table
 
 PIPED_WIDTH = 140
 UNKNOWN_TIME = "Unknown time"
@@ -52,6 +53,30 @@ def console() -> "Console":
 def show(renderable: "RenderableType") -> None:
     """Print a rich table or text."""
     console().print(renderable)
+
+
+def fitted(table: "Table", out: "Console", width: int, gives_way: Sequence[str]) -> "Table":
+    """The table, without as many of these columns as it takes to show the others whole."""
+    from rich.measure import Measurement
+
+    unlimited = out.options.update_width(10_000)
+    for name in gives_way:
+        if Measurement.get(out, unlimited, table).maximum <= width:
+            break
+        table = _without(table, name)
+    return table
+
+
+def _without(table: "Table", name: str) -> "Table":
+    from rich.table import Table
+
+    kept = [column for column in table.columns if column.header != name]
+    columns = [column.copy() for column in kept]
+    made = Table(*columns, box=table.box, pad_edge=table.pad_edge, header_style=table.header_style)
+    made.padding = table.padding
+    for row, cells in zip(table.rows, zip(*(column.cells for column in kept), strict=True), strict=True):
+        made.add_row(*cells, style=row.style)
+    return made
 
 
 def cell_len(text: str) -> int:

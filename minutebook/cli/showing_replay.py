@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from minutebook.cli import showing_status
-from minutebook.cli.showing import console, counted, harmless, one_line, tokens
+from minutebook.cli.showing import console, counted, fitted, harmless, one_line, tokens
 from minutebook.pipeline.rendering import CLOSING, OPENING
 from minutebook.workers.models_accounts import Account
 from minutebook.workers.replay_report import (
@@ -31,6 +31,8 @@ REASONS_SHOWN = 2
 KINDS_SHOWN = 4
 GAPS_SHOWN = 2
 INDENT = "  "
+GIVES_WAY = ("thought for", "time", "nothing", "left out", "cached", "entry")
+"""Columns that a narrow terminal does without, in this order."""
 HOSTS = {"claude_code": "Claude Code", "codex": "Codex", "pi": "Pi", "neutral": "neutral"}
 
 
@@ -56,7 +58,9 @@ def _block(out: Console, heading: str, *content: RenderableType) -> None:
 
     out.print()
     _put(out, _line(heading, "bold"))
-    out.print(Padding(Group(*content), (0, 0, 0, len(INDENT)), expand=False))
+    width = out.width - len(INDENT)
+    fitting = [fitted(item, out, width, GIVES_WAY) if isinstance(item, Table) else item for item in content]
+    out.print(Padding(Group(*fitting), (0, 0, 0, len(INDENT)), expand=False))
 
 
 def _put(out: Console, text: Text) -> None:

@@ -127,6 +127,18 @@ def test_the_report_is_at_most_sixty_lines_and_fits(
     assert any(line.split()[:1] == ["…"] for line in lines), "the compactions between are left out"
 
 
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_a_narrow_terminal_costs_whole_columns_and_no_number(
+    om: Om, session: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = om("replay", "--step", *SMALL, str(session), code=0).output
+    tables = shown[shown.index("\nWork") : shown.index("\nMemory")]
+    assert tables.count("…") == 0
+    assert all(name in tables for name in ("observer", "runs", "recorded", "failed", "gaps", "extractive", "prompt"))
+    assert ("thought for" in tables) == (width > 60)
+
+
 def cells(line: str) -> int:
     from rich.cells import cell_len
 
