@@ -14,7 +14,7 @@ from minutebook.pipeline.questions import JUDGE, RECORDS_MOST, Candidate, Questi
 from minutebook.pipeline.search import Hit
 
 POLL_SECONDS = 0.05
-PATIENCE_SECONDS = 1.0
+PATIENCE_SECONDS = 2.0
 """A worker that serves the judge takes a question at once; after this, it is worked on here."""
 STOP_SECONDS = 1.0
 RECORDS = ("observation", "reflection")
