@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 
-BENCHMARKS = ("flatness", "redaction")
+BENCHMARKS = ("flatness", "prompt_tokens", "redaction")
 
 
 def main(names: list[str]) -> int:

@@ -138,7 +138,7 @@ class Settings:
         unset="20 % of the model's window, or 60000",
     )
     old_memory_max_tokens: int = _setting(
-        8_000, COUNT, "The most reflections and observations, in tokens, that an observer request carries along."
+        6_000, COUNT, "The most reflections and observations, in tokens, that an observer request carries along."
     )
     agent_max_turns: int = _setting(16, COUNT, "The most model replies in one run of any role.")
     model: ModelChoice | None = _setting(

@@ -20,7 +20,7 @@ DEFAULTS = {
     "observations_pool_max_tokens": 20_000,
     "observations_pool_target_tokens": 10_000,
     "observer_chunk_max_tokens": None,
-    "old_memory_max_tokens": 8_000,
+    "old_memory_max_tokens": 6_000,
     "agent_max_turns": 16,
     "model_fallbacks": (),
     "observer_fallbacks": None,

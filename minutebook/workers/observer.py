@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeVar, cast
 
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path, memory_stream
@@ -26,10 +26,14 @@ from minutebook.workers.contract import Mind, ObserveBatch, Proposal
 from minutebook.workers.desks import Call, Refusal, RoleDesk, list_field, optional_ids, quoted, text_field
 from minutebook.workers.recording import Span
 from minutebook.workers.roles import Context
-from minutebook.workers.showing import fitting, is_minute, line_cost, local_minute, newest_first, zone_of
+from minutebook.workers.showing import is_minute, line_cost, local_minute, zone_of
 
 ROLE = "observer"
 SUPERSEDED = "superseded"
+OLD_MEMORY_STEPS = 4
+"""In how many steps the whole share of old memory would be left out."""
+
+R = TypeVar("R", Observation, Reflection)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,12 +111,34 @@ def old_memory(
 ) -> tuple[tuple[Reflection, ...], tuple[Observation, ...]]:
     """The bounded share of old memory, each in ledger order (003-017).
 
-    Reflections: the newest, in at most half of it. Observations: in the rest, the most relevant first, then the newest.
+    Reflections: the newest, in at most half of it. Observations: in the rest, the most relevant, of the least relevant
+    ones that still have room the newest. What is left out grows in steps, so that one request begins as the one before
+    did, and a provider's cache knows it.
     """
-    shown = fitting(reflections, max_tokens // 2, cost=line_cost, tried=newest_first(reflections))
-    weightiest = sorted(newest_first(observations), key=lambda at: -RELEVANCES.index(observations[at].relevance))
-    room = max_tokens - sum(map(line_cost, shown))
-    return shown, fitting(observations, room, cost=line_cost, tried=weightiest)
+    step = max(1, max_tokens // OLD_MEMORY_STEPS)
+    recent = newest_in_steps(reflections, max_tokens // 2, step)
+    room = max_tokens - sum(map(line_cost, recent))
+    kept: set[str] = set()
+    for level in reversed(RELEVANCES):
+        rated = [each for each in observations if each.relevance == level]
+        shown = newest_in_steps(rated, room, step)
+        kept.update(each.id for each in shown)
+        if len(shown) < len(rated):
+            break
+        room -= sum(map(line_cost, shown))
+    return recent, tuple(each for each in observations if each.id in kept)
+
+
+def newest_in_steps(records: Sequence[R], max_tokens: int, step_tokens: int) -> tuple[R, ...]:
+    """The newest within max_tokens. It begins at a record with which a multiple of step_tokens is reached."""
+    over = sum(map(line_cost, records)) - max_tokens
+    passed = reached = 0
+    for at, record in enumerate(records):
+        if passed >= over and (over <= 0 or passed // step_tokens > reached):
+            return tuple(records[at:])
+        reached = passed // step_tokens
+        passed += line_cost(record)
+    return ()
 
 
 class ObserverDesk(RoleDesk):

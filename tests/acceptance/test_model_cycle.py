@@ -81,7 +81,7 @@ def test_the_system_prompt_and_old_memory_are_one_stable_prefix(cycle: tuple[Ben
         assert len({asked.system for asked in made.server.asked(role)}) == 1
     begun = [task_of(asked) for asked in made.server.asked("observer") if len(asked.messages) <= 2]
     assert len(begun) > 3 and "(none yet)" in begun[0] and "(none yet)" not in begun[-1].partition("# Current")[0]
-    assert all(text.index("# Reflections") < text.index("# Observations") < text.index("# Sources") for text in begun)
+    assert all(text.index("# Observations") < text.index("# Reflections") < text.index("# Sources") for text in begun)
 
 
 def test_roles_are_sent_what_the_others_recorded(cycle: tuple[Bench, Branch]) -> None:

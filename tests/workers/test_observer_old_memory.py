@@ -1,5 +1,7 @@
 """The bounded share of old memory in an observer request."""
 
+from itertools import pairwise
+
 import pytest
 from builders import concluded, deliver, observed, remember, say
 from observing import chunk_of
@@ -66,3 +68,18 @@ def test_room_that_reflections_leave_is_for_observations_003_017() -> None:
     seen = [observed(f"event {n}") for n in range(20)]
     room = sum(each.tokens + 1 for each in (*reflections, *seen))
     assert old_memory(reflections, seen, room) == (tuple(reflections), tuple(seen))
+
+
+def test_old_memory_begins_as_the_request_before_did_for_a_quarter_of_its_share_003_017() -> None:
+    """What is left out grows in steps, whether of reflections or of the least relevant observations with room."""
+    seen = [observed(f"event {n:03}", "high" if n % 10 == 0 else "low") for n in range(100)]
+    price = seen[0].tokens + 1
+    shares = [old_memory([], seen[:count], 40 * price)[1] for count in range(1, 101)]
+    lows = [next(each for each in share if each.relevance == "low" or len(share) == 1) for share in shares]
+    moves = [at for at in range(1, 100) if lows[at] != lows[at - 1]]
+    assert 5 <= len(moves) <= 8 and min(b - a for a, b in pairwise(moves[1:])) >= 9
+    assert all(29 <= len(share) <= 40 for share in shares[39:])
+    assert [each for each in shares[-1] if each.relevance == "high"] == seen[::10]
+    told = [concluded(f"conclusion {n:03}") for n in range(100)]
+    begun = [old_memory(told[:count], [], 80 * (told[0].tokens + 1))[0][0] for count in range(1, 101)]
+    assert 2 <= sum(a != b for a, b in pairwise(begun)) <= 4
