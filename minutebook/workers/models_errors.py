@@ -118,7 +118,9 @@ _REFUSED = re.compile(
 )
 _NO_TOOLS = re.compile(
     r"(does not|doesn't|not) support (the )?(use of )?(tools?\b|tool[ _](use|calling|choice)|function[ _]call)|"
-    r"tools?( use| calling)? (is|are) not supported|support parameters?: \[[^]]*'tools'",
+    r"tools?( use| calling)? (is|are) not supported|support parameters?: \[[^]]*'tools'|"
+    r"(unsupported|unknown|unrecognized|unexpected)[ _][a-z_ ]*(parameter|argument|field|name|supplied):? "
+    r"['\"`]?tools['\"`]?(?![\w.\[])",
     re.IGNORECASE,
 )
 _MODEL_UNKNOWN = re.compile(

@@ -18,6 +18,9 @@ ENDED: Mapping[str, Ended] = {
     "length": "length",
     "content_filter": "refused",
 }
+SEVERAL_TURNS = frozenset({"observer", "reflector", "dropper"})
+"""Roles that send their first message again with each turn: read from the cache it costs a tenth, written a quarter
+more. The others are done with one answer."""
 LOWER = {"max": "xhigh", "xhigh": "high", "high": "medium", "medium": "low", "minimal": "low"}
 """The thinking level to try when a provider has not got one. Below low nothing is sent."""
 
@@ -40,6 +43,8 @@ def parameters_of(request: Request, choice: ModelChoice, abilities: Abilities, q
     found: dict[str, Any] = {"model": f"{choice.provider}/{choice.id}"}
     marked = abilities.marks and "cache_control" not in quirks.refused
     found["messages"] = [_system(request.system, marked), *map(_sendable(choice), request.messages)]
+    if marked and request.role in SEVERAL_TURNS and request.messages:
+        found["messages"][1] |= {"content": [_marked(request.messages[0].text)]}
     if request.tools and "tools" not in quirks.refused:
         found["tools"] = [_tool(each.name, each.description, each.schema) for each in request.tools]
     limit = next((name for name in LIMIT_NAMES if name not in quirks.refused), None)
@@ -79,8 +84,11 @@ def _carried(message: Message, choice: ModelChoice) -> Mapping[str, Any]:
 def _system(text: str, marked: bool) -> dict[str, Any]:
     if not marked:
         return {"role": "system", "content": _utf8(text)}
-    part = {"type": "text", "text": _utf8(text), "cache_control": {"type": "ephemeral"}}
-    return {"role": "system", "content": [part]}
+    return {"role": "system", "content": [_marked(text)]}
+
+
+def _marked(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": _utf8(text), "cache_control": {"type": "ephemeral"}}
 
 
 def _sendable(choice: ModelChoice) -> Any:

@@ -99,14 +99,17 @@ def test_request_parameters_that_one_provider_refuses(made: Bench, name: str) ->
     assert len(refused) <= 1 and refused == made.server.requests[: len(refused)]
 
 
-def test_a_model_without_tool_calling_is_asked_for_json(made: Bench) -> None:
+@pytest.mark.parametrize(
+    "words", ["registry.ollama.ai/library/scripted does not support tools", "Unsupported parameter: 'tools'"]
+)
+def test_a_model_without_tool_calling_is_asked_for_json(made: Bench, words: str) -> None:
     def as_text(asked: Asked) -> Answer:
         items = [seen(text_of(asked, label)[:40], label) for label in aliases(asked)]
         call = {"tool": "record_observations", "arguments": {"observations": items}}
         return Answer(text=f"Here you are:\n```json\n{json.dumps(call)}\n```", usage=USAGE)
 
     branch = made.session(4)
-    no_tools = faults.Refused(status=400, message="registry.ollama.ai/library/scripted does not support tools")
+    no_tools = faults.Refused(status=400, message=words)
     made.server.defaults["observer"] = faults.unless(lambda asked: not asked.tools, no_tools, as_text)
     made.work()
     assert made.memory(branch).observed == len(made.contents(branch)) == 4 and made.errors(branch) == {}

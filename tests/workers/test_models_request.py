@@ -135,6 +135,16 @@ def test_the_system_prompt_is_marked_where_a_cache_wants_it(store: Store) -> Non
     assert "cache_control" not in str(plain) and server.requests[1].system == "You observe."
 
 
+@pytest.mark.parametrize(("role", "count"), [("observer", 2), ("dropper", 2), ("digester", 1), ("judge", 1)])
+def test_the_first_message_is_marked_where_later_turns_send_it_again(store: Store, role: str, count: int) -> None:
+    with ScriptedServer() as server:
+        ask(store, settings_for(server, ANTHROPIC), role=role)
+        (asked,) = server.requests
+    assert str(asked.body).count("cache_control") == count
+    assert ("cache_control" in str(asked.body["messages"][0])) == (count == 2)
+    assert asked.messages[0].text == "What happened?"
+
+
 def test_signed_thinking_goes_back_to_the_model_that_signed_it_only(store: Store) -> None:
     thinking = replace(ANTHROPIC, thinking="high")
     call = ToolCall(id="c1", name="record_observations", arguments="{}")
