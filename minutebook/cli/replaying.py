@@ -34,8 +34,8 @@ STORE_NAME = "replay.sqlite"
 )
 @click.option("--step", is_flag=True, help="Work off what is due after each turn: the same memory every time.")
 @click.option("--window", type=click.IntRange(min=1), metavar="TOKENS", help="The model's window, for the ratio mode.")
-@click.option("--model", metavar="PROVIDER/ID", help="The model of all roles, in place of the one that is set.")
-@click.option("--base-url", metavar="URL", help="The server of that model, in place of the one that is set.")
+@click.option("--model", metavar="PROVIDER/ID", help="The setting `model`, for this run only.")
+@click.option("--base-url", metavar="URL", help="The setting `model_base_url`, for this run only.")
 @click.option("--concurrency", type=click.IntRange(1, 64), metavar="N", help="Jobs of one role at once.")
 @click.option(
     "--show", type=click.IntRange(min=0), default=SHOWN_LINES, metavar="N", help="Records shown of the memory."
