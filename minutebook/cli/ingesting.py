@@ -2,15 +2,15 @@
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
+from minutebook.cli.ingest_report import Report
 from minutebook.cli.lazy import complain
 from minutebook.cli.options import JSON, placed
 from minutebook.cli.place import Place, may_be_there
@@ -18,47 +18,12 @@ from minutebook.cli.showing import write_json
 from minutebook.errors import BadTranscript
 from minutebook.hosts.detecting import detect
 from minutebook.pipeline.deliveries import Reading
-from minutebook.pipeline.intake import accept_turns
-from minutebook.pipeline.sessions import Session, list_sessions, session_key
-from minutebook.pipeline.sourcetext import entry_tokens
-from minutebook.records import SourceEntry
+from minutebook.pipeline.intake import accept_turns, mark_ended
+from minutebook.pipeline.sessions import Session, find_session, list_sessions, session_key
 from minutebook.zones import machine_zone
 
 STEP_BYTES = 4 * 1024 * 1024
 """A file is read and taken in by so much at a time."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Report:
-    """What came of one file. tokens: of the entries read, an estimate."""
-
-    path: str
-    host: str = ""
-    session: str = ""
-    agent: str = ""
-    new: int = 0
-    duplicates: int = 0
-    versions: int = 0
-    prompts: int = 0
-    entries: int = 0
-    tokens: int = 0
-    replaced: bool = False
-    unknown: Counter[str] = field(default_factory=Counter)
-    skipped: Counter[str] = field(default_factory=Counter)
-    broken: list[int] = field(default_factory=list)
-    branches: dict[str, None] = field(default_factory=dict)
-    error: str = ""
-
-    def add(self, reading: Reading) -> None:
-        """Count what a reading holds."""
-        sources = [event for event in reading.events if isinstance(event, SourceEntry)]
-        self.entries += len(sources)
-        self.prompts += sum(entry.typed for entry in sources)
-        self.tokens += sum(entry_tokens(entry) for entry in sources)
-        self.replaced = self.replaced or reading.replaced
-        self.unknown.update(reading.unknown)
-        self.skipped.update(reading.skipped)
-        self.broken += reading.broken
 
 
 @click.command(short_help="take session files in")
@@ -95,6 +60,8 @@ def ingest(
         write_json(showing_ingest.as_data(reports, settings, estimate=estimate))
     elif estimate:
         showing_ingest.show_estimate(reports, settings)
+    if not estimate:
+        _end_what_is_over(place, reports)
     code = _then(place, reports, wait=wait, quiet=as_json) if not estimate else 0
     ctx.exit(2 if any(report.error for report in reports) else code)
 
@@ -148,7 +115,7 @@ def _one(
 
 def _says_something(reading: Reading, session: Session | None) -> bool:
     """Whether there is anything since the cursor: a file that did not change does not make its session the latest."""
-    if session is None or reading.events or reading.replaced or reading.ended != session.ended:
+    if session is None or reading.events or reading.replaced or (reading.ended and not session.ended):
         return True
     return _offset(reading.cursor) != _offset(session.cursor)
 
@@ -189,6 +156,22 @@ def _size(file: Path) -> int:
         return 0
 
 
+def _end_what_is_over(place: Place, reports: Sequence[Report]) -> None:
+    """A session whose last turn is long past is over: its tail is due without waiting for more."""
+    for report in reports:
+        session = find_session(place.store, report.session) if report.session else None
+        if session is not None and is_over(session.last_time, place.store.now(), place.settings.flush_idle_seconds):
+            mark_ended(place.store, session.key)
+
+
+def is_over(last_time: str, now: float, idle_seconds: float) -> bool:
+    """Whether the last turn lies at least so long back; a session without times is not over."""
+    try:
+        return now - datetime.fromisoformat(last_time).timestamp() >= idle_seconds
+    except (ValueError, OverflowError, OSError):
+        return False
+
+
 def _then(place: Place, reports: Sequence[Report], *, wait: bool, quiet: bool) -> int:
     """Have what is due done: here and now, or by a worker."""
     from minutebook.cli import showing_ingest
@@ -198,7 +181,10 @@ def _then(place: Place, reports: Sequence[Report], *, wait: bool, quiet: bool) -
         from minutebook.workers.choosing import ProjectSettings
         from minutebook.workers.foreground import run_worker
 
-        return run_worker(place.url, until_idle=True, settings_for=ProjectSettings(place.flags))
+        code = run_worker(place.url, until_idle=True, settings_for=ProjectSettings(place.flags))
+        if not quiet:
+            showing_ingest.show_made(place.store, dict.fromkeys(r.session for r in reports if r.session))
+        return code
     listening = wake(os.fspath(place.store_file))
     if any(report.new for report in reports) and not quiet:
         showing_ingest.show_next(listening)

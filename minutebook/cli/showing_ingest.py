@@ -1,14 +1,17 @@
 """What `om ingest` took in, or would."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from minutebook.cli.ingesting import Report
+from minutebook.cli.ingest_report import Report
+from minutebook.cli.sessions import line_of
 from minutebook.cli.showing import counted, harmless, remark, tokens, write
 from minutebook.cli.showing_status import broken_lines
+from minutebook.pipeline.sessions import find_session
 from minutebook.pipeline.status import mind_in_use
 from minutebook.settings import Settings
+from minutebook.store.kernel import Store
 
 
 def show_report(report: Report) -> None:
@@ -130,3 +133,19 @@ def show_next(listening: bool) -> None:
         remark("A worker is running and was told.")
     else:
         remark("No worker is running: `om worker --until-idle` makes the memory now, or use --wait.")
+
+
+def show_made(store: Store, sessions: Iterable[str]) -> None:
+    """What memory these sessions have now, and why some have none."""
+    lines = [line_of(store, session) for key in sessions if (session := find_session(store, key)) is not None]
+    observations, reflections = sum(line.observations for line in lines), sum(line.reflections for line in lines)
+    agents = sum(bool(line.session.agent) for line in lines)
+    empty = sum(not line.observations for line in lines if not line.session.agent)
+    remark(
+        f"{counted(observations, 'observation')} and {counted(reflections, 'reflection')} in "
+        f"{counted(len(lines), 'session')}; `om sessions` lists them, `om view --full` shows one."
+    )
+    if empty:
+        remark(f"{counted(empty, 'session')} without memory: nothing to record, or too short yet (flush_min_tokens).")
+    if agents:
+        remark(f"{counted(agents, 'sub-agent')} not observed: --set observe_subagents=true changes that.")

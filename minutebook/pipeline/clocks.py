@@ -96,7 +96,7 @@ def due_roles(state: BranchState, settings: Settings) -> dict[str, str]:
 def _observer(state: BranchState, settings: Settings) -> str:
     reading = observe_reading(state, settings)
     if reading.reached:
-        return f"{reading.tokens} unobserved tokens ≥ {reading.threshold}"
+        return f"{reading.tokens:,} unobserved tokens ≥ {reading.threshold:,}"
     quiet = state.ended or state.idle_seconds >= settings.flush_idle_seconds
     if quiet and reading.tokens >= settings.flush_min_tokens:
         return f"session {'ended' if state.ended else 'idle'} with {reading.tokens} unobserved tokens"
@@ -106,7 +106,7 @@ def _observer(state: BranchState, settings: Settings) -> str:
 def _reflector(state: BranchState, settings: Settings) -> str:
     reading = reflect_reading(state, settings)
     if reading.reached and state.observed > state.reflected and state.pool_tokens > 0:
-        return f"{reading.tokens} unreflected tokens ≥ {reading.threshold}"
+        return f"{reading.tokens:,} unreflected tokens ≥ {reading.threshold:,}"
     return ""
 
 
@@ -114,15 +114,15 @@ def _digester(state: BranchState, settings: Settings) -> str:
     budget = digest_budget(settings.reflection_context_max_tokens)
     unread = state.reflections_recorded > state.digester_read
     if unread and state.undigested_tokens > budget.high_water:
-        return f"{state.undigested_tokens} undigested tokens > {budget.high_water}"
+        return f"{state.undigested_tokens:,} undigested tokens > {budget.high_water:,}"
     lowered = state.digest_budget != settings.reflection_context_max_tokens
     if state.digest_tokens > budget.digest and (unread or lowered):
-        return f"digest of {state.digest_tokens} tokens > {budget.digest}"
+        return f"digest of {state.digest_tokens:,} tokens > {budget.digest:,}"
     return ""
 
 
 def _dropper(state: BranchState, settings: Settings) -> str:
     target = settings.observations_pool_target_tokens
     if state.pool_tokens > target and state.reflections_recorded > state.dropper_read:
-        return f"pool of {state.pool_tokens} tokens > {target}"
+        return f"pool of {state.pool_tokens:,} tokens > {target:,}"
     return ""

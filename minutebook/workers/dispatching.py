@@ -19,12 +19,16 @@ logger = logging.getLogger(__name__)
 
 
 class Dispatcher:
-    """Puts due work on the board, for all roles: who serves them is another matter."""
+    """Puts due work on the board, for all roles: who serves them is another matter.
+
+    unreadable: branches of which it could not be told what is due when they were last looked at.
+    """
 
     def __init__(self, store: Store, settings_for: Callable[[Branch], Settings]) -> None:
         self._store = store
         self._settings_for = settings_for
         self._flush_at: dict[str, float] = {}
+        self.unreadable: set[str] = set()
 
     def take_dirty(self) -> bool:
         """Queue what is due on the dirty branches; True when there may be more of them."""
@@ -63,10 +67,13 @@ class Dispatcher:
         """False when the branch must stay dirty: due work is running that may have begun before the branch moved."""
         try:
             branch = branch or find_branch(self._store, key)
-            return branch is None or self._queue_roles(branch, running)
+            done = branch is None or self._queue_roles(branch, running)
+            self.unreadable.discard(key)
+            return done
         except WHOLE_STORE:
             raise
         except Exception as error:
+            self.unreadable.add(key)
             self._note(key, error)
             return True
 
@@ -89,6 +96,7 @@ class Dispatcher:
 
     def _note(self, key: str, error: Exception) -> None:
         """One branch that cannot be read must not hold up the others."""
-        logger.warning("%s: nothing is done on this branch: %s: %s", key, type(error).__name__, error)
+        said = str(error) if isinstance(error, MinutebookError) else f"{type(error).__name__}: {error}"
+        logger.warning("%s: nothing is done on this branch: %s", key, said)
         kind = "settings" if isinstance(error, MinutebookError) else "bug"
         workbook.note_error(self._store, Job("observer", "", key), error, kind)

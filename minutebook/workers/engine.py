@@ -121,6 +121,10 @@ class Engine:
         """What there is to do, after one more look at the board."""
         return self._ask(("idle", "waiting", "busy"), None)
 
+    def unreadable(self) -> frozenset[str]:
+        """Branches of which it could not be told what is due: wrong settings of a project, most often."""
+        return frozenset(self._dispatcher.unreadable)
+
     def listen(self, on: bool) -> None:
         """Whether hooks find a worker here, from the next look on."""
         self._listening = on

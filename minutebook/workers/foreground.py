@@ -34,7 +34,8 @@ def run_worker(
 ) -> int:
     """Work on a store until SIGTERM or SIGINT, until idle, or until idle for so long; returns the exit code.
 
-    concurrency: jobs of one role at once, the setting when None. 1: only jobs that pause after a failure are left.
+    concurrency: jobs of one role at once, the setting when None. 1: only jobs that pause after a failure are left, or a
+    branch whose settings or state cannot be read.
     Raises BadSetting of the global settings, and StoreError when the store cannot be used.
     """
     settings = load(None, {}).settings
@@ -83,7 +84,7 @@ def _until_idle(engine: Engine, stopped: threading.Event) -> int:
     while not stopped.is_set():
         verdict = engine.wait_quiet(LOOK_SECONDS)
         if verdict != "busy":
-            return 0 if verdict == "idle" else 1
+            return 0 if verdict == "idle" and not engine.unreadable() else 1
     return 0
 
 

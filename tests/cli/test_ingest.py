@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -174,3 +175,31 @@ def test_a_worker_works_until_idle(om: Om, store: Store, store_path: Path, file:
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         assert memory_of(store, load_branch(store, "neutral:talk")).observed == observed
     assert om("worker", "--role", "janitor", code=2).stdout == ""
+
+
+def test_a_wrong_project_file_ends_the_worker_with_1(om: Om, store: Store, file: Path, project: Path) -> None:
+    """The message names the file once, without the class of the error; nothing of the session is lost."""
+    file.write_text(json.dumps({"type": "minutebook.session", "project": str(project)}) + "\n" + rows(600))
+    om("ingest", "talk.jsonl", code=0)
+    (project / ".minutebook.toml").write_text('observe_after_tokens = "many"\n')
+    om("worker", "--until-idle", code=1)
+    (project / ".minutebook.toml").unlink()
+    om("worker", "--until-idle", code=0)
+    assert memory_of(store, load_branch(store, "neutral:talk")).observations
+
+
+@pytest.mark.parametrize(
+    ("last_time", "over"),
+    [("2026-05-02T10:30:00.000Z", True), ("", False), ("no time", False), ("2026-05-02T10:40:00Z", False)],
+)
+def test_a_session_whose_last_turn_is_long_past_is_over(last_time: str, over: bool) -> None:
+    now = datetime(2026, 5, 2, 10, 40, tzinfo=UTC).timestamp()
+    assert ingesting.is_over(last_time, now, 300) is over
+
+
+def test_wait_tells_what_was_made_and_why_some_have_none(om: Om, store: Store, project: Path) -> None:
+    (project / "short.jsonl").write_text(rows(2))
+    (project / "long.jsonl").write_text(rows(200))
+    shown = om("ingest", "--wait", "short.jsonl", "long.jsonl", code=0)
+    assert memory_of(store, load_branch(store, "neutral:long")).observations
+    assert "in 2 sessions" in shown.stderr and "1 session without memory" in shown.stderr
