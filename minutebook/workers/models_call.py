@@ -174,7 +174,9 @@ class Call:
 
     def _parameters(self) -> dict[str, Any]:
         abilities = Abilities(
-            output_tokens=models_facts.output_limit(self.choice),
+            output_tokens=models_facts.output_limit(
+                self.choice, models_facts.context_window(self.choice, self.settings, self.store)
+            ),
             thinks=models_facts.can_think(self.choice),
             marks=marks_prefix(self.choice),
         )

@@ -13,6 +13,7 @@ from minutebook.workers import models_quirks
 from minutebook.workers.models_library import library
 
 OUTPUT_TOKENS_LARGEST = 32_000
+OUTPUT_PARTS = 4
 MILLION = 1_000_000
 SPLIT_PROVIDERS = {"vertex_ai": "vertex_ai-", "bedrock": "bedrock_", "azure": "azure_"}
 """Providers that the table lists in parts."""
@@ -45,9 +46,13 @@ def context_window(choice: ModelChoice, settings: Settings, store: Store | None 
     return known or (models_quirks.read(store, choice).context_tokens if store else None)
 
 
-def output_limit(choice: ModelChoice) -> int:
-    """The most output tokens to ask for (003-130)."""
-    return min(OUTPUT_TOKENS_LARGEST, _count(_entry(choice), "max_output_tokens") or OUTPUT_TOKENS_LARGEST)
+def output_limit(choice: ModelChoice, window: int | None = None) -> int:
+    """The most output tokens to ask for (003-130).
+
+    A model whose own maximum is not known has a quarter of its window: a small one that never stops would fill it up.
+    """
+    known = _count(_entry(choice), "max_output_tokens")
+    return min(OUTPUT_TOKENS_LARGEST, known or (max(1, window // OUTPUT_PARTS) if window else OUTPUT_TOKENS_LARGEST))
 
 
 def price(choice: ModelChoice, settings: Settings) -> Price | None:

@@ -98,13 +98,14 @@ def _model(
     name = models_quirks.key_of(choice)
     how, missing = _usable(choice, settings)
     cooldown = models_cooldowns.read(store, choice)
+    window = models_facts.context_window(choice, settings, store)
     return ModelReport(
         model=name,
         how=how,
         missing=missing,
         server=base_url_of(choice, settings) or "",
-        window=models_facts.context_window(choice, settings, store),
-        output_tokens=models_facts.output_limit(choice),
+        window=window,
+        output_tokens=models_facts.output_limit(choice, window),
         price=models_facts.price(choice, settings),
         tools=models_facts.takes_tools(choice),
         thinks=models_facts.can_think(choice),

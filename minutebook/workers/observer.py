@@ -21,7 +21,7 @@ from minutebook.records import (
     Relevance,
     observation_id,
 )
-from minutebook.workers.chunking import WINDOW_PARTS, Chunk, chunk_cap, take_chunk
+from minutebook.workers.chunking import Chunk, chunk_cap, take_chunk
 from minutebook.workers.contract import Mind, ObserveBatch, Proposal
 from minutebook.workers.desks import Call, Refusal, RoleDesk, list_field, optional_ids, quoted, text_field
 from minutebook.workers.recording import Span
@@ -30,6 +30,7 @@ from minutebook.workers.showing import is_minute, line_cost, local_minute, zone_
 
 ROLE = "observer"
 SUPERSEDED = "superseded"
+OLD_MEMORY_PARTS = 8
 OLD_MEMORY_STEPS = 4
 """In how many steps the whole share of old memory would be left out."""
 
@@ -102,8 +103,11 @@ def think(prepared: ObservePrepared, mind: Mind) -> Outcome:
 
 
 def old_memory_cap(max_tokens: int, window: int | None) -> int:
-    """The setting, but never more than a fifth of a window that is known: it shares the request with the chunk."""
-    return max_tokens if window is None or window <= 0 else min(max_tokens, window // WINDOW_PARTS)
+    """The setting, but never more than an eighth of a window that is known.
+
+    It shares the request with the chunk; our estimates are short by a third for code and paths in small vocabularies.
+    """
+    return max_tokens if window is None or window <= 0 else min(max_tokens, window // OLD_MEMORY_PARTS)
 
 
 def old_memory(

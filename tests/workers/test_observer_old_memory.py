@@ -50,7 +50,7 @@ def test_old_memory_stays_within_its_bound_003_017(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("window", "cap"), [(None, 8_000), (0, 8_000), (1_000_000, 8_000), (40_000, 8_000), (20_000, 4_000), (4, 0)]
+    ("window", "cap"), [(None, 8_000), (0, 8_000), (1_000_000, 8_000), (64_000, 8_000), (32_000, 4_000), (7, 0)]
 )
 def test_old_memory_shares_a_small_window_003_017(window: int | None, cap: int) -> None:
     assert old_memory_cap(8_000, window) == cap
