@@ -1,14 +1,83 @@
-"""Answers that a model of 135 million parameters really gave, shortened: each ends the run, and keeps nothing."""
+"""Answers that a model of 135 million parameters really gave, shortened: none of them keeps anything."""
 
 import pytest
-from conversing import answer
-from test_toolloop import converse
+from builders import deliver, say
+from conversing import CHOICE, Script, answer
+from jobs import SMALL
+from observing import context
 
 from minutebook.errors import SpanFailed
 from minutebook.settings import ModelChoice
-from minutebook.workers import models_facts
+from minutebook.store.kernel import Store
+from minutebook.workers import models_facts, observer
+from minutebook.workers.exchange import Ended
+from minutebook.workers.model_mind import ModelMind
+from minutebook.workers.observer import ObservePrepared
 
 TINY = ModelChoice(provider="openai", id="smollm2")
+
+TALKED_ABOUT_THE_TOOL = (
+    "You can add your own words to the source. A simple change, just like you told me to. "
+    "You can call `nothing_to_record` on that source."
+)
+ADVISED = (
+    "You can save the logs to a file, or the logs themselves are in a file that you can use for debugging purposes, "
+    "or you can just save them to the file."
+)
+HEADINGS = (
+    "# What's new\n\nThe session contains new facts, but the actual source is:\n\n- What's new\n\n# What's new\n\n"
+    "A new fact is written, but the original fact is no longer true because of it."
+)
+PLACEHOLDERS = "# What I read\n\n" + "".join(
+    f'- "The user was asked to do {letter}, but they did not answer."\n\n' for letter in "XYXYZXZYYZXY"
+)
+FORGED_SOURCES = (
+    "You can find a list of the sources that are used to record this session:\n\n[s1] user, 2025-10-14 22:18\n"
+    'This is a source called "s1", and it is not the only one, it is part of a source called "s1".\n\n'
+    '[s2] user, 2025-10-23 14:41\nThis is a source called "s2", which is not part of a source called "s3", but it is'
+)
+WENT_ON_WITH_THE_PROMPT = (
+    "[s5] user, 2025-10-14 07:20\nYes, the user said that.\n\n[s6] user, 2025-10-14 07:20\nThat is, a result of a call "
+    "that was made.\n\n# Current time\n\n[s11] assistant, 2025-10-14 07:27\nThe user said.\n\n# Current time\n\n[s12] user"
+)
+FINISHED = "You have completed the task."
+SELF_IMAGE = "You're all set.\n\n" + "You're just looking at yourself, and your own self-image.\n\n" * 100
+
+
+def think(store: Store, text: str, ended: Ended, tools_supported: bool) -> tuple[Script, str]:
+    """One run of the observer; what was asked, and why it failed."""
+    branch = deliver(store, [say("Use port 8081", id="e1"), say("And keep the logs", id="e2")])
+    prepared = observer.prepare(context(store, branch, settings=SMALL))
+    assert isinstance(prepared, ObservePrepared)
+    script = Script(answer(text=text, ended=ended))
+    mind = ModelMind(CHOICE, script, SMALL, session="s1", branch=branch.key, tools_supported=tools_supported)
+    with pytest.raises(SpanFailed) as failed:
+        observer.think(prepared, mind)
+    return script, str(failed.value.reason)
+
+
+@pytest.mark.parametrize("tools_supported", [True, False])
+@pytest.mark.parametrize(
+    ("text", "ended", "reason"),
+    [
+        (TALKED_ABOUT_THE_TOOL, "stop", "nothing_called"),
+        (ADVISED, "stop", "nothing_called"),
+        (HEADINGS, "stop", "nothing_called"),
+        (PLACEHOLDERS, "stop", "nothing_called"),
+        (FORGED_SOURCES, "stop", "nothing_called"),
+        (FINISHED, "stop", "nothing_called"),
+        (FORGED_SOURCES, "length", "cut"),
+        (WENT_ON_WITH_THE_PROMPT, "length", "cut"),
+        (SELF_IMAGE, "stop", "rubbish"),
+        (SELF_IMAGE, "length", "cut"),
+    ],
+)
+def test_prose_is_no_record_and_no_ending_003_010(
+    store: Store, text: str, ended: Ended, reason: str, tools_supported: bool
+) -> None:
+    """And it is asked once: nothing in it could be corrected."""
+    script, why = think(store, text, ended, tools_supported)
+    assert (why, len(script.requests)) == (reason, 1)
 
 
 @pytest.mark.usefixtures("litellm")
