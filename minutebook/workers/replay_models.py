@@ -24,11 +24,16 @@ Records = Counter[tuple[str, str]]
 
 
 def records_of(store: Store, branches: Iterable[str]) -> Records:
-    """What each mind recorded on these branches, so far; of drops, the ids that the dropper chose."""
+    """What each mind recorded on these branches, so far."""
+    return records_in(entry for key in branches for entry in ledger.read_own(store, load_branch(store, key)))
+
+
+def records_in(entries: Iterable[MemoryEntry]) -> Records:
+    """The records in memory entries; of drops, the ids that the dropper chose."""
     found: Records = Counter()
-    for key in branches:
-        for entry in ledger.read_own(store, load_branch(store, key)):
-            role, count = COUNTED.get(entry.kind, ("", lambda entry: 0))
+    for entry in entries:
+        if entry.kind in COUNTED:
+            role, count = COUNTED[entry.kind]
             found[role, str(entry.data.get("mind") or "imported")] += count(entry)
     return +found
 

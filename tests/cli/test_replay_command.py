@@ -64,6 +64,17 @@ def test_a_temporary_store_is_deleted(om: Om, session: Path, temporary: Path) ->
     assert "temporary and is deleted" in result.output
 
 
+def test_a_model_is_the_setting_of_that_name_and_is_asked_for_again(om: Om, session: Path, temporary: Path) -> None:
+    """Roles with a setting of their own do not ask it; the command to repeat names it."""
+    asked = ["--model", "anthropic/nobody", "--base-url", "http://127.0.0.1:9/v1"]
+    again = f"om replay --store try.sqlite --step {shlex.join(asked)} "
+    extractive = ["--set", "observer_model=extractive", "--set", "reflector_model=extractive"]
+    result = om("replay", "--step", *SMALL, *extractive, *asked, str(session), code=0)
+    assert again in result.output and "Models" not in result.output
+    wrong = om("replay", "--step", "--model", "nobody", str(session), code=2)
+    assert 'model = "nobody"' in wrong.output and "provider/id" in wrong.output
+
+
 def test_keep_keeps_it_and_says_where(om: Om, session: Path, temporary: Path) -> None:
     result = om("replay", "--step", "--keep", *SMALL, str(session), code=0)
     (folder,) = temporary.iterdir()
