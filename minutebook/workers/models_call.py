@@ -37,7 +37,10 @@ ADVICE = {
     "unknown_model": "check provider and id in the settings, `om models` shows them",
     "bad_request": "it is tried again ever more rarely, another model may take it",
 }
-
+SLOW_ADVICE = (
+    "if the model is only slow, raise model_timeout_seconds or lower observer_chunk_max_tokens, "
+    "it is tried again by itself"
+)
 
 LOGINS = {"bedrock": "aws sso login", "vertex_ai": "gcloud auth application-default login"}
 """How to log in again where a login is no key."""
@@ -237,7 +240,12 @@ class Call:
             return ProviderFailed(said, reason="network")
         if models_cooldowns.note_failure(self.store, self.choice, failure, self.settings, rests=rests):
             self._tell(failure)
-        return ProviderFailed(f"{said}; {advice(failure, self.choice, self.access)}", reason=failure.kind)
+        return ProviderFailed(f"{said}; {self._advice(failure)}", reason=failure.kind)
+
+    def _advice(self, failure: Failure) -> str:
+        """A request that used up its time failed as if the network had, and often only waited for a small machine."""
+        late = self.slow and failure.kind == "network"
+        return SLOW_ADVICE if late else advice(failure, self.choice, self.access)
 
     def _tell(self, failure: Failure) -> None:
         then = "its work waits"
@@ -245,7 +253,7 @@ class Call:
             then = f"{models_quirks.key_of(self.following[0])} is asked instead"
         elif self.settings.without_provider == "extractive":
             then = "the extractive mind works instead"
-        text = f"{self.name} cannot be asked: {failure.said}; {then}; {advice(failure, self.choice, self.access)}"
+        text = f"{self.name} cannot be asked: {failure.said}; {then}; {self._advice(failure)}"
         notices.tell(self.store, f"{self.name} {self.store.now()}", text)
 
     def _log(self, data: dict[str, object], began: float) -> None:

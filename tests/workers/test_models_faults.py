@@ -66,6 +66,7 @@ def test_what_never_ends_is_given_up_after_model_timeout_seconds(
     with pytest.raises(ProviderFailed) as failed:
         ask(store, settings_for(server, choice, model_timeout_seconds=1, model_tries=3))
     assert failed.value.reason == "network" and len(server.requests) == 1
+    assert "raise model_timeout_seconds" in str(failed.value)
 
 
 def test_half_an_answer_is_never_quoted_nor_taken_for_a_reason(store: Store, server: ScriptedServer) -> None:
