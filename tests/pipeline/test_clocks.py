@@ -149,5 +149,6 @@ def test_subagents_only_where_they_are_to_be_observed() -> None:
 
 
 def test_a_reason_tells_reading_and_threshold() -> None:
-    assert due_roles(BranchState(unobserved_tokens=12_345), DEFAULTS) == {"observer": "12,345 unobserved tokens ≥ 10,000"}
+    told = due_roles(BranchState(unobserved_tokens=12_345), DEFAULTS)
+    assert told == {"observer": "12,345 unobserved tokens ≥ 10,000"}
     assert observe_reading(BranchState(unobserved_tokens=12_345), DEFAULTS).reached
