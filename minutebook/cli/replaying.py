@@ -62,7 +62,8 @@ def replay(
 
     Observer, reflector, digester and dropper work in the background, on the real queue; the context is compacted
     whenever compact_after_tokens is reached. Without --step a turn waits only when the workers are far behind, which in
-    a live session they have minutes to catch up. Compactions in the file are not replayed.
+    a live session they have minutes to catch up. Compactions in the file are not replayed. Exit code 1 says that a
+    worker failed and memory is due.
 
     \b
     om replay session.jsonl
@@ -88,7 +89,15 @@ def replay(
         with closing(place):
             asked = [*_words("--model", model), *_words("--base-url", base_url)]
             report = _Report(url, kept, scale, options, show, as_json, len(recordings), asked)
-            report.run(place.store, recordings)
+            done = report.run(place.store, recordings)
+    if any(map(was_left_undone, done)):
+        click.get_current_context().exit(1)
+
+
+def was_left_undone(replayed: Replayed) -> bool:
+    """Whether memory is still due because what should make it failed: no key, no model, a wrong setting."""
+    status = replayed.status
+    return status is not None and any(error.role in status.due for error in status.errors)
 
 
 class _Report:
@@ -114,7 +123,7 @@ class _Report:
         self.several = files > 1
         self.asked = asked
 
-    def run(self, store: Store, recordings: Sequence[Recording]) -> None:
+    def run(self, store: Store, recordings: Sequence[Recording]) -> list[Replayed]:
         from minutebook.cli import showing_replay
 
         done = []
@@ -129,6 +138,7 @@ class _Report:
         else:
             asked = self._asked_as(recordings)
             showing_replay.show_next(done[-1], self.url, kept=self.kept, several=self.several, asked=asked)
+        return done
 
     def _one(self, store: Store, recording: Recording) -> Replayed:
         with _progress(recording.path.name) as tell:

@@ -222,7 +222,7 @@ def memory_lines(replayed: Replayed) -> Iterator[str]:
             yield f"brought along by the file: {counted(replayed.imported, 'memory entry', 'memory entries')}"
         yield from _gap_lines(replayed)
         for error in status.errors[:GAPS_SHOWN]:
-            yield f"{error.role} failed: {one_line(error.error)}"
+            yield f"{error.role} failed: {one_line(error.error).rstrip('.')}"
     yield f"rows of an unknown kind: {_kinds(session.unknown)}; broken lines: {_broken(replayed)}"
     yield f"redacted: {_kinds(replayed.redactions)}"
     if session.versions:

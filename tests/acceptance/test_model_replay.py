@@ -124,3 +124,11 @@ def _all_roles_worked(scripted: Scripted, data: Any) -> None:
         role: [scripted.reported[role, name] for name in NAMES] for role in ROLES
     }
     assert {line["model"] for line in data["usage"]} == {MODEL}
+
+
+def test_a_model_that_cannot_be_reached_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing was made of what is due: a script must be able to tell."""
+    flags = ["--model", "openai/nobody", "--base-url", "http://127.0.0.1:9/v1", "--set", "model_tries=1"]
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    shown = run("replay", *flags, str(EXAMPLES / ORDERS), code=1)
+    assert "observer failed" in shown.stdout and "0 recorded" in shown.stdout
