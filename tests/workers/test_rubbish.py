@@ -20,6 +20,10 @@ TALKED_ABOUT_THE_TOOL = (
     "You can add your own words to the source. A simple change, just like you told me to. "
     "You can call `nothing_to_record` on that source."
 )
+FORBADE = (
+    "You cannot use the `record_observations` command in a loop, and you can only record the entire source if the "
+    "output is a JSON file.\nYou cannot use the `record_observations` command when you need to keep the source."
+)
 ADVISED = (
     "You can save the logs to a file, or the logs themselves are in a file that you can use for debugging purposes, "
     "or you can just save them to the file."
@@ -42,14 +46,34 @@ WENT_ON_WITH_THE_PROMPT = (
 )
 FINISHED = "You have completed the task."
 SELF_IMAGE = "You're all set.\n\n" + "You're just looking at yourself, and your own self-image.\n\n" * 100
+FORCED_NUMBERS = """{
+  "observations": [
+    {
+      "content": "2026-11-12 21:53:19.2507738-092245251230915414",
+      "timestamp": "2026-11-12 21:53:19.2507738-092245251230915414",
+      "relevance": "critical",
+      "sources": ["s1"],
+      "supersedes": ["s2", "s4"]
+    }
+  ]
+}"""
+FORCED_NOTHING = '{\n\n"observations"\n\n:\n\n[\n\n]\n\n}'
+FORCED_CUT = (
+    '{\n  "observations" : [\n    {\n      "content": "I\'m glad I have an assistant, she is always helpful.'
+    + (" I'm glad to see different kinds of data," * 3)
+)
+"""Three answers to a server that holds the model to the schema of the arguments."""
 
 
 def think(store: Store, text: str, ended: Ended, tools_supported: bool) -> tuple[Script, str]:
     """One run of the observer; what was asked, and why it failed."""
+    return run(store, Script(answer(text=text, ended=ended)), tools_supported)
+
+
+def run(store: Store, script: Script, tools_supported: bool = True) -> tuple[Script, str]:
     branch = deliver(store, [say("Use port 8081", id="e1"), say("And keep the logs", id="e2")])
     prepared = observer.prepare(context(store, branch, settings=SMALL))
     assert isinstance(prepared, ObservePrepared)
-    script = Script(answer(text=text, ended=ended))
     mind = ModelMind(CHOICE, script, SMALL, session="s1", branch=branch.key, tools_supported=tools_supported)
     with pytest.raises(SpanFailed) as failed:
         observer.think(prepared, mind)
@@ -61,6 +85,7 @@ def think(store: Store, text: str, ended: Ended, tools_supported: bool) -> tuple
     ("text", "ended", "reason"),
     [
         (TALKED_ABOUT_THE_TOOL, "stop", "nothing_called"),
+        (FORBADE, "stop", "nothing_called"),
         (ADVISED, "stop", "nothing_called"),
         (HEADINGS, "stop", "nothing_called"),
         (PLACEHOLDERS, "stop", "nothing_called"),
@@ -78,6 +103,21 @@ def test_prose_is_no_record_and_no_ending_003_010(
     """And it is asked once: nothing in it could be corrected."""
     script, why = think(store, text, ended, tools_supported)
     assert (why, len(script.requests)) == (reason, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (FORCED_NUMBERS, "timestamp: must be a real time"),
+        (FORCED_NOTHING, "the list is empty"),
+        (FORCED_CUT, "not readable as JSON"),
+    ],
+)
+def test_rubbish_in_the_right_shape_is_refused_with_a_reason_003_010(store: Store, arguments: str, told: str) -> None:
+    """An empty list is not the explicit nothing; and what follows it as prose does not make it one."""
+    script, why = run(store, Script(answer(("record_observations", arguments)), answer(text=FINISHED)))
+    assert len(script.requests) == 2 and told in script.requests[-1].messages[-1].text
+    assert why in ("all_refused", "nothing_called")
 
 
 @pytest.mark.usefixtures("litellm")
