@@ -35,6 +35,8 @@ SettingsFor = Callable[[Branch], Settings]
 RoleModules = Callable[[str], Role]
 
 Ended = Literal["taken", "gone", "not_due", "nothing", "recorded", "stale", "lost", "gap", "retry", "answered"]
+RUBBISH_PAUSES = 12
+"""A role that cannot leave a gap asks again for as long as it is due, and each answer costs: at last once an hour."""
 RECORDS = ("observations", "reflections", "content", "observationIds", "reflectionIds")
 """Names in the data of a memory entry under which something was recorded; an entry without them says "nothing"."""
 
@@ -94,10 +96,10 @@ def _settings_of(branch: Branch | None, settings_for: SettingsFor) -> tuple[Sett
         return Settings(), error
 
 
-def retry_seconds(settings: Settings, failures: int) -> float:
-    """The pause after so many failures in a row: doubling from retry_first_seconds to retry_max_seconds."""
+def retry_seconds(settings: Settings, failures: int, *, longest: int = 1) -> float:
+    """The pause after so many failures in a row: doubling from retry_first_seconds to `longest` retry_max_seconds."""
     doublings = min(max(failures, 1) - 1, 32)
-    return float(min(settings.retry_first_seconds * 2**doublings, settings.retry_max_seconds))
+    return float(min(settings.retry_first_seconds * 2**doublings, settings.retry_max_seconds * longest))
 
 
 class _Run:
@@ -263,7 +265,7 @@ class _Run:
         """Halve the observer's span; a lone entry that failed too often becomes a gap (003-012)."""
         prepared = self.prepared
         if self.job.role != "observer" or prepared is None:
-            return self.put_off(error, "span", retry_seconds(self.settings, self.claim.tries))
+            return self.put_off(error, "span", retry_seconds(self.settings, self.claim.tries, longest=RUBBISH_PAUSES))
         if not self.held.beat():
             return self._discard("lost")
         span = self._failed_span(prepared, error)

@@ -7,11 +7,17 @@ from minutebook.workers.showing import weighed_line
 
 REQUEST_TOKENS = 60_000
 """How much memory one request carries when the model's window is not known."""
+RESERVE_TOKENS = 8_000
 
 
 def request_tokens(window: int | None) -> int:
-    """Half of the model's window, the rest being for prompt and answer; 60,000 when it is not known."""
-    return REQUEST_TOKENS if window is None or window <= 0 else max(1, window // 2)
+    """Half of the model's window, the rest being for prompt and answer; 60,000 when it is not known.
+
+    A small one leaves more of it: lines of ids, times and paths can take twice the tokens that we estimate.
+    """
+    if window is None or window <= 0:
+        return REQUEST_TOKENS
+    return max(1, window // 4, window // 2 - RESERVE_TOKENS)
 
 
 def weigh(memory: Memory) -> tuple[Weighed, ...]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path as File
 
 import pytest
-from builders import deliver, memory_of, observed, remember
+from builders import concluded, deliver, memory_of, observed, remember
 from jobs import Clock
 
 from minutebook.errors import ThinkingFailed
@@ -238,7 +238,7 @@ def test_a_request_fits_a_small_window_with_its_answer(trial: Trial, role: str) 
         observed(f"The user said in entry {at}: /src/orders_service/handlers_{at}.py is to be kept at 8{at:03}")
         for at in range(60)
     ]
-    remember(trial.store, branch, observations=old, covers=1)
+    remember(trial.store, branch, observations=old, reflections=[concluded("Handlers are kept", old[0])], covers=1)
     module = role_module(role)
     prepared = module.prepare(
         roles.Context(

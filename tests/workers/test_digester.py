@@ -168,7 +168,7 @@ def test_the_second_request_has_the_first_digest_and_only_what_is_newer_003_033(
 
 def test_a_rebuild_goes_in_steps_that_fit_the_window_003_033(store: Store) -> None:
     branch = branch_with(store, *SIX)
-    prepared = prepared_of(store, branch, window=400)
+    prepared = prepared_of(store, branch, window=800)
     assert [contents(step) for step in prepared.steps] == [["r0", "r1"], ["r2", "r3"]]
     mind = ScriptedMind(lambda batch, desk: desk.record(text(batch.previous + "+" + batch.reflections[-1].content[:2])))
     (written,) = think(prepared, mind).entries

@@ -132,7 +132,7 @@ def test_a_batch_holds_what_fits_the_window_and_the_time_that_is_left() -> None:
         QUESTION, candidates=tuple(replace(PORT, id=f"id{n}", text="word " * 70) for n in range(40)), limit=9
     )
     assert len(batch_of(many, now=105, window=None).records) == 40
-    small = batch_of(many, now=105, window=1_000)
+    small = batch_of(many, now=105, window=2_000)
     assert [each.id for each in small.records] == ["id0", "id1", "id2", "id3"] and small.limit == 4
     assert small.seconds == 15 - SPARE_SECONDS
     assert batch_of(many, now=200, window=None).seconds == 0

@@ -80,7 +80,7 @@ def test_what_does_not_fit_the_window_is_counted_003_020(store: Store) -> None:
     seen = [observed(f"event {n}") for n in range(100)]
     branch = branch_with(store, *seen)
     remember(store, branch, reflections=[concluded(f"conclusion {n}") for n in range(100)], covers=1)
-    batch = prepared_of(store, branch, window=2_000).batch
+    batch = prepared_of(store, branch, window=4_000).batch
     lines = [*map(reflection_line, batch.reflections), *map(weighed_line, batch.observations)]
     assert 900 <= estimate_tokens("\n".join(lines)) <= 1_000
     assert batch.left_out == 200 - len(lines) > 0
@@ -89,8 +89,11 @@ def test_what_does_not_fit_the_window_is_counted_003_020(store: Store) -> None:
     assert reflect_batch(memory_of(store, branch), 60_000).left_out == 0
 
 
-@pytest.mark.parametrize(("window", "tokens"), [(200_000, 100_000), (None, 60_000), (0, 60_000), (-1, 60_000), (1, 1)])
-def test_half_of_the_window_is_for_memory_003_020(window: int | None, tokens: int) -> None:
+@pytest.mark.parametrize(
+    ("window", "tokens"),
+    [(200_000, 92_000), (32_000, 8_000), (4_096, 1_024), (None, 60_000), (0, 60_000), (-1, 60_000), (1, 1)],
+)
+def test_half_of_the_window_or_of_a_small_one_a_quarter_is_for_memory_003_020(window: int | None, tokens: int) -> None:
     assert request_tokens(window) == tokens
 
 

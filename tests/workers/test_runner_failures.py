@@ -202,6 +202,12 @@ def test_other_roles_are_retried_with_back_off_after_a_span_failure(store: Store
     assert not_before(store) == [clock.now + 5]
     assert store.tip(memory_stream(branch.key)).length == length
     assert [(error.role, error.error) for error in role_errors(store, branch)] == [(role, "rubbish")]
+    pauses = []
+    for _ in range(12):
+        clock.now = not_before(store)[0]
+        run(store, job, ScriptedMind([SpanFailed("rubbish")]), settings, queue=False)
+        pauses.append(not_before(store)[0] - clock.now)
+    assert pauses[:4] == [10, 20, 40, 80] and pauses[-1] == 3_600, "a model that keeps on is asked ever more rarely"
 
 
 def test_settings_that_cannot_be_read_put_the_job_off(store: Store, clock: Clock) -> None:
