@@ -33,7 +33,7 @@ class FactSet:
 
 SETS = [
     FactSet(session="orders-service.jsonl", remembered=17),
-    FactSet(session="second/grajo.jsonl", remembered=15, standing=3, lost=2),
+    FactSet(session="second/grajo.jsonl", remembered=15, standing=2),
 ]
 
 
