@@ -31,6 +31,8 @@ SIGNED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
 }
 """Providers whose requests are signed with credentials: variables or files that hold them (003-132)."""
+SECRET_ENDINGS = ("_API_KEY", "_TOKEN", "_ACCESS_KEY", "_SECRET_KEY")
+"""Of variables that hold keys. A provider may quote one back, in no form that redaction would know."""
 PARAMETERS = {
     "_API_BASE": "base_url",
     "_BASE_URL": "base_url",
@@ -53,11 +55,13 @@ class Access:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not stand in any message."""
+        """What must not stand in any message, the longest first: the environment's keys too, which litellm reads."""
         headers = self.parameters.get("extra_headers", {}).values()
         named = [value for name, value in self.parameters.items() if name not in ("base_url", "api_version")]
         texts = [value for value in (*named, *headers) if isinstance(value, str) and value != NO_KEY]
-        return tuple(part for text in texts for part in (text, text.removeprefix("Bearer ")))
+        texts += [value.strip() for name, value in os.environ.items() if name.endswith(SECRET_ENDINGS)]
+        parts = {part for text in texts for part in (text, text.removeprefix("Bearer "))}
+        return tuple(sorted(parts, key=lambda part: (-len(part), part)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,3 +107,16 @@ def test_a_named_file_must_be_there(tmp_path: Path) -> None:
     assert read_keys(Settings()).keys == {}
     other = write_keys('[keys]\nGROQ_API_KEY = "k"\n')
     assert read_keys(Settings(keys_file=str(other))).keys == {"GROQ_API_KEY": "k"}
+
+
+def test_a_key_of_the_environment_that_is_quoted_back_is_cut_out(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In no known form, and a part of another one: the longer goes first."""
+    key = "correct-horse-42"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", f"{key}-and-more")
+    with ScriptedServer() as server:
+        server.script("observer", faults.Refused(status=401, message=f"Wrong key: {key}; not {key}-and-more."))
+        with pytest.raises(ProviderFailed, match=r"Wrong key: \[key\]; not \[key\]\.") as failed:
+            ask(store, settings_for(server, model_cooldown_seconds=60))
+    stored = [document.body for name in ("cooldowns", "errors") for document in store.documents(name)]
+    assert not any(key in text for text in [str(failed.value), *stored, *(each.text for each in read_notices(store))])
