@@ -183,7 +183,8 @@ def _then(place: Place, reports: Sequence[Report], *, wait: bool, quiet: bool) -
 
         code = run_worker(place.url, until_idle=True, settings_for=ProjectSettings(place.flags))
         if not quiet:
-            showing_ingest.show_made(place.store, dict.fromkeys(r.session for r in reports if r.session))
+            made = dict.fromkeys(r.session for r in reports if r.session)
+            showing_ingest.show_made(place.store, made, failed=code != 0)
         return code
     listening = wake(os.fspath(place.store_file))
     if any(report.new for report in reports) and not quiet:

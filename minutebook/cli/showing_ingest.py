@@ -135,8 +135,8 @@ def show_next(listening: bool) -> None:
         remark("No worker is running: `om worker --until-idle` makes the memory now, or use --wait.")
 
 
-def show_made(store: Store, sessions: Iterable[str]) -> None:
-    """What memory these sessions have now, and why some have none."""
+def show_made(store: Store, sessions: Iterable[str], *, failed: bool) -> None:
+    """What memory these sessions have now, and why some have none. failed: work is left that waits after a failure."""
     lines = [line_of(store, session) for key in sessions if (session := find_session(store, key)) is not None]
     observations, reflections = sum(line.observations for line in lines), sum(line.reflections for line in lines)
     agents = sum(bool(line.session.agent) for line in lines)
@@ -145,7 +145,10 @@ def show_made(store: Store, sessions: Iterable[str]) -> None:
         f"{counted(observations, 'observation')} and {counted(reflections, 'reflection')} in "
         f"{counted(len(lines), 'session')}; `om sessions` lists them, `om view --full` shows one."
     )
-    if empty:
-        remark(f"{counted(empty, 'session')} without memory: nothing to record, or too short yet (flush_min_tokens).")
+    if failed:
+        remark("Work is left that failed: `om jobs` and `om status` tell why; `om worker --until-idle` tries again.")
+    elif empty:
+        why = "nothing to record, too short yet (flush_min_tokens), or passive"
+        remark(f"{counted(empty, 'session')} without memory: {why}.")
     if agents:
         remark(f"{counted(agents, 'sub-agent')} not observed: --set observe_subagents=true changes that.")

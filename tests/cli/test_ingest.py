@@ -203,3 +203,12 @@ def test_wait_tells_what_was_made_and_why_some_have_none(om: Om, store: Store, p
     shown = om("ingest", "--wait", "short.jsonl", "long.jsonl", code=0)
     assert memory_of(store, load_branch(store, "neutral:long")).observations
     assert "in 2 sessions" in shown.stderr and "1 session without memory" in shown.stderr
+
+
+def test_wait_tells_that_work_failed_instead_of_guessing_why_there_is_none(
+    om: Om, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINUTEBOOK_MODEL", "openai/scripted")  # no key is set
+    (project / "long.jsonl").write_text(rows(2000))
+    shown = om("ingest", "--wait", "long.jsonl", code=1)
+    assert "Work is left that failed: `om jobs`" in shown.stderr and "without memory" not in shown.stderr
