@@ -240,7 +240,7 @@ class Call:
             return ProviderFailed(said, reason="network")
         if models_cooldowns.note_failure(self.store, self.choice, failure, self.settings, rests=rests):
             self._tell(failure)
-        return ProviderFailed(f"{said}; {self._advice(failure)}", reason=failure.kind)
+        return ProviderFailed(f"{said.rstrip(' .;')}; {self._advice(failure)}", reason=failure.kind)
 
     def _advice(self, failure: Failure) -> str:
         """A request that used up its time failed as if the network had, and often only waited for a small machine."""
@@ -253,7 +253,7 @@ class Call:
             then = f"{models_quirks.key_of(self.following[0])} is asked instead"
         elif self.settings.without_provider == "extractive":
             then = "the extractive mind works instead"
-        text = f"{self.name} cannot be asked: {failure.said}; {then}; {self._advice(failure)}"
+        text = f"{self.name} cannot be asked: {failure.said.rstrip(' .;')}; {then}; {self._advice(failure)}"
         notices.tell(self.store, f"{self.name} {self.store.now()}", text)
 
     def _log(self, data: dict[str, object], began: float) -> None:

@@ -116,7 +116,7 @@ def test_a_key_of_the_environment_that_is_quoted_back_is_cut_out(store: Store, m
     monkeypatch.setenv("ANTHROPIC_API_KEY", f"{key}-and-more")
     with ScriptedServer() as server:
         server.script("observer", faults.Refused(status=401, message=f"Wrong key: {key}; not {key}-and-more."))
-        with pytest.raises(ProviderFailed, match=r"Wrong key: \[key\]; not \[key\]\.") as failed:
+        with pytest.raises(ProviderFailed, match=r"Wrong key: \[key\]; not \[key\];") as failed:
             ask(store, settings_for(server, model_cooldown_seconds=60))
     stored = [document.body for name in ("cooldowns", "errors") for document in store.documents(name)]
     assert not any(key in text for text in [str(failed.value), *stored, *(each.text for each in read_notices(store))])
