@@ -94,6 +94,13 @@ def replay(
         click.get_current_context().exit(1)
 
 
+def was_interrupted(error: BaseException | None) -> bool:
+    """Whether it is a Ctrl-C, or came of one: a lock that it broke into complains that it is not held any more."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def was_left_undone(replayed: Replayed) -> bool:
     """Whether memory is still due because what should make it failed: no key, no model, a wrong setting."""
     status = replayed.status
@@ -150,9 +157,11 @@ class _Report:
 
             try:
                 return play(store, recording, self.options, minds_of(store), tell=told)
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, RuntimeError) as error:
+                if not was_interrupted(error):
+                    raise
                 self._interrupted(recording, reached)
-                raise
+                raise KeyboardInterrupt from error
 
     def _interrupted(self, recording: Recording, reached: list[Progress]) -> None:
         at = f" at entry {reached[0].entries:,} of {reached[0].total:,}" if reached else ""

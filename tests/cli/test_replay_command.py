@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from commands import Om, data_of
 
+from minutebook.cli.replaying import was_interrupted
 from minutebook.cli.showing_replay import excerpt_of, sections_of
 
 SETTINGS = {
@@ -301,3 +302,15 @@ def test_ctrl_c_stops_cleanly(project: Path, temporary: Path) -> None:
     assert stdout == ""
     assert stderr.strip().count("\n") == 0 and "stopped" in stderr
     assert list(temporary.iterdir()) == []
+
+
+def test_a_ctrl_c_that_breaks_into_a_lock_is_still_a_ctrl_c() -> None:
+    """The lock's own complaint comes on top of it."""
+    with pytest.raises(RuntimeError) as complaint:  # noqa: PT012 (two errors in a row are the point)
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise RuntimeError("release unlocked lock")
+    assert was_interrupted(complaint.value)
+    assert was_interrupted(KeyboardInterrupt())
+    assert not was_interrupted(RuntimeError("release unlocked lock"))
