@@ -8,41 +8,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from minutebook.store.kernel import Appended, Claim, Dirty, Document, Item, Job, JobState, Put, Stale, Stored, Tip
-from minutebook.store.sqlite_file import Connection, Database, first_value
+from minutebook.store.kernel import Appended, Document, Item, Put, Stale, Stored, Tip
+from minutebook.store.sqlite_board import Board, write_dirty
+from minutebook.store.sqlite_file import Connection, Database, bound, first_value, holes, text_of
 
 IDS_PER_QUERY = 500
 """Below the 999 variables that an old SQLite allows in one statement."""
 END = 2**62
 
 ITEM_COLUMNS = "item.position, item.id, item.kind, item.weight, item.total, item.body"
-JOB_COLUMNS = "role, lineage, branch, state, not_before, owner, lease_ends, tries, error, failed_at"
-READY_AT = "CASE state WHEN 'pending' THEN not_before ELSE lease_ends END"
-THIS_JOB = "role = :role AND lineage = :lineage AND branch = :branch"
-STILL_OURS = THIS_JOB + " AND state = 'running' AND token = :token AND lease_ends > :now"
-
-
-def _bound(text: str) -> str | bytes:
-    """Text as SQLite takes it: as it is, or as bytes when it holds a lone surrogate."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-    return text
-
-
-def _text(value: str | bytes) -> str:
-    return value if isinstance(value, str) else value.decode("utf-8", "surrogatepass")
-
-
-def _holes(count: int) -> str:
-    return ", ".join("?" * count)
 
 
 def _chunks(ids: Iterable[str]) -> Iterator[list[str | bytes]]:
-    rest = (_bound(id) for id in ids)
+    rest = (bound(id) for id in ids)
     while chunk := list(islice(rest, IDS_PER_QUERY)):
         yield chunk
 
@@ -68,7 +46,7 @@ class _Log(Database):
             if stale:
                 return stale
             if not number and (items or advance):
-                number = first_value(connection, "INSERT INTO stream (name) VALUES (?) RETURNING id", [_bound(stream)])
+                number = first_value(connection, "INSERT INTO stream (name) VALUES (?) RETURNING id", [bound(stream)])
             positions = _known(connection, number, items)
             rows, duplicates = _place(number, length, total, items, positions)
             if rows:
@@ -79,7 +57,7 @@ class _Log(Database):
             for put in puts:
                 _write_document(connection, put)
             if dirty is not None:
-                _write_dirty(connection, dirty)
+                write_dirty(connection, dirty)
             return Appended(positions, duplicates, Tip(length, total, {**marks, **(advance or {})}))
 
     def read(
@@ -92,14 +70,14 @@ class _Log(Database):
         limit: int | None = None,
         reverse: bool = False,
     ) -> list[Stored]:
-        wanted = None if kinds is None else [_bound(kind) for kind in kinds]
+        wanted = None if kinds is None else [bound(kind) for kind in kinds]
         sql = (
             f"SELECT {ITEM_COLUMNS} FROM item WHERE stream = (SELECT id FROM stream WHERE name = ?)"
             " AND position >= ? AND position < ?"
-            f"{'' if wanted is None else f' AND kind IN ({_holes(len(wanted))})'}"
+            f"{'' if wanted is None else f' AND kind IN ({holes(len(wanted))})'}"
             f" ORDER BY position {'DESC' if reverse else 'ASC'} LIMIT ?"
         )
-        span = (_bound(stream), start, END if stop is None else stop)
+        span = (bound(stream), start, END if stop is None else stop)
         return [_stored(row) for row in self.rows(sql, (*span, *(wanted or ()), END if limit is None else limit))]
 
     def find(self, stream: str, ids: Iterable[str]) -> dict[str, Stored]:
@@ -107,9 +85,9 @@ class _Log(Database):
         for chunk in _chunks(ids):
             sql = (
                 f"SELECT {ITEM_COLUMNS} FROM item WHERE stream = (SELECT id FROM stream WHERE name = ?)"
-                f" AND id IN ({_holes(len(chunk))})"
+                f" AND id IN ({holes(len(chunk))})"
             )
-            found.update((item.id, item) for item in map(_stored, self.rows(sql, (_bound(stream), *chunk))))
+            found.update((item.id, item) for item in map(_stored, self.rows(sql, (bound(stream), *chunk))))
         return found
 
     def tip(self, stream: str) -> Tip:
@@ -117,11 +95,11 @@ class _Log(Database):
         rows = self.rows(
             "SELECT length, total, mark.name, value FROM stream LEFT JOIN mark ON mark.stream = stream.id"
             " WHERE stream.name = ?",
-            (_bound(stream),),
+            (bound(stream),),
         )
         if not rows:
             return Tip(0, 0, {})
-        return Tip(rows[0][0], rows[0][1], {_text(name): value for _, _, name, value in rows if name is not None})
+        return Tip(rows[0][0], rows[0][1], {text_of(name): value for _, _, name, value in rows if name is not None})
 
     def total_before(self, stream: str, position: int) -> int:
         if position <= 0:
@@ -129,7 +107,7 @@ class _Log(Database):
         rows = self.rows(
             "SELECT coalesce((SELECT total FROM item WHERE stream = stream.id AND position = ?), stream.total)"
             " FROM stream WHERE name = ?",
-            (position - 1, _bound(stream)),
+            (position - 1, bound(stream)),
         )
         return int(rows[0][0]) if rows else 0
 
@@ -139,9 +117,9 @@ class _Documents(Database):
 
     def get(self, collection: str, key: str) -> Document | None:
         rows = self.rows(
-            "SELECT version, body FROM document WHERE collection = ? AND key = ?", (_bound(collection), _bound(key))
+            "SELECT version, body FROM document WHERE collection = ? AND key = ?", (bound(collection), bound(key))
         )
-        return Document(key, rows[0][0], _text(rows[0][1])) if rows else None
+        return Document(key, rows[0][0], text_of(rows[0][1])) if rows else None
 
     def put(self, put: Put) -> Document | Stale:
         with self.writing() as connection:
@@ -151,7 +129,7 @@ class _Documents(Database):
         with self.writing() as connection:
             gone = connection.execute(
                 "DELETE FROM document WHERE collection = ? AND key = ? AND version = coalesce(?, version)",
-                (_bound(collection), _bound(key), if_version),
+                (bound(collection), bound(key), if_version),
             ).rowcount
             if gone:
                 _count_change(connection, collection)
@@ -163,120 +141,17 @@ class _Documents(Database):
         rows = self.rows(
             "SELECT key, version, body FROM document WHERE collection = :collection AND"
             " (key >= CAST(:first AS TEXT) AND key < CAST(:last AS TEXT) OR key >= :first AND key < :last)",
-            {"collection": _bound(collection), "first": raw, "last": raw + b"\xff"},
+            {"collection": bound(collection), "first": raw, "last": raw + b"\xff"},
         )
-        found = [Document(_text(key), version, _text(body)) for key, version, body in rows]
+        found = [Document(text_of(key), version, text_of(body)) for key, version, body in rows]
         return sorted(found, key=lambda document: document.key)
 
     def changes(self, collection: str) -> int:
-        rows = self.rows("SELECT count FROM change WHERE collection = ?", (_bound(collection),))
+        rows = self.rows("SELECT count FROM change WHERE collection = ?", (bound(collection),))
         return int(rows[0][0]) if rows else 0
 
 
-class _Board(Database):
-    """kernel.Board."""
-
-    def now(self) -> float:
-        return self._clock()
-
-    def mark_dirty(self, key: str) -> None:
-        with self.writing() as connection:
-            _write_dirty(connection, key)
-
-    def take_dirty(self, limit: int) -> list[Dirty]:
-        rows = self.rows("SELECT key, revision FROM dirty ORDER BY revision LIMIT ?", (limit,))
-        return [Dirty(_text(key), revision) for key, revision in rows]
-
-    def settle_dirty(self, taken: Dirty) -> bool:
-        sql = "DELETE FROM dirty WHERE key = :key AND revision = :revision"
-        return self._changed(sql, {"key": _bound(taken.key), "revision": taken.revision})
-
-    def queue(self, job: Job, *, delay_seconds: float = 0.0) -> bool:
-        return self._changed(
-            "INSERT INTO job (role, lineage, branch, state, not_before)"
-            " VALUES (:role, :lineage, :branch, 'pending', :not_before)"
-            " ON CONFLICT (role, lineage, branch) DO NOTHING",
-            {**_job_key(job), "not_before": self.now() + delay_seconds},
-        )
-
-    def ready(self, roles: Iterable[str], limit: int) -> list[JobState]:
-        wanted = [_bound(role) for role in roles]
-        rows = self.rows(
-            f"SELECT {JOB_COLUMNS} FROM job WHERE role IN ({_holes(len(wanted))}) AND {READY_AT} <= ?"
-            f" ORDER BY {READY_AT}, rowid LIMIT ?",
-            (*wanted, self.now(), limit),
-        )
-        return [_job_state(row) for row in rows]
-
-    def next_ready_at(self, roles: Iterable[str]) -> float | None:
-        wanted = [_bound(role) for role in roles]
-        sql = f"SELECT min({READY_AT}) FROM job WHERE role IN ({_holes(len(wanted))})"
-        at: float | None = self.rows(sql, wanted)[0][0]
-        return at
-
-    def claim(self, job: Job, owner: str, *, lease_seconds: float, deadline_seconds: float) -> Claim | None:
-        with self.writing() as connection:
-            now = self.now()
-            deadline_at = now + deadline_seconds
-            values = {
-                **_job_key(job),
-                "now": now,
-                "owner": _bound(owner),
-                "lease_ends": min(now + lease_seconds, deadline_at),
-                "deadline_at": deadline_at,
-            }
-            tries = first_value(
-                connection,
-                "UPDATE job SET state = 'running', owner = :owner, tries = tries + 1, lease_ends = :lease_ends,"
-                " deadline_at = :deadline_at, token = (SELECT last + 1 FROM fence)"
-                f" WHERE {THIS_JOB} AND {READY_AT} <= :now RETURNING tries",
-                values,
-            )
-            if tries is None:
-                return None
-            token: int = first_value(connection, "UPDATE fence SET last = last + 1 RETURNING last")
-            return Claim(job, owner, token, tries, deadline_at)
-
-    def beat(self, claim: Claim, *, lease_seconds: float) -> bool:
-        return self._changed_claim(
-            claim,
-            "UPDATE job SET lease_ends = min(:now + :lease_seconds, deadline_at)",
-            {"lease_seconds": lease_seconds},
-        )
-
-    def finish(self, claim: Claim) -> bool:
-        return self._changed_claim(claim, "DELETE FROM job", {})
-
-    def fail(self, claim: Claim, *, retry_seconds: float, error: str) -> bool:
-        return self._changed_claim(
-            claim,
-            "UPDATE job SET state = 'pending', not_before = :now + :retry_seconds, owner = '', lease_ends = 0,"
-            " deadline_at = 0, error = :error, failed_at = :now",
-            {"retry_seconds": retry_seconds, "error": _bound(error)},
-        )
-
-    def jobs(self) -> list[JobState]:
-        states = [_job_state(row) for row in self.rows(f"SELECT {JOB_COLUMNS} FROM job")]
-        return sorted(states, key=lambda state: (state.job.role, state.job.branch, state.job.lineage))
-
-    def wipe_board(self) -> None:
-        with self.writing() as connection:
-            connection.execute("DELETE FROM job")
-            connection.execute("DELETE FROM dirty")
-
-    def _changed_claim(self, claim: Claim, change: str, values: Mapping[str, Any]) -> bool:
-        """Apply a change to the claimed job if the claim still holds."""
-        with self.writing() as connection:
-            # The clock is read under the lock: a wait for the lock must not make an expired claim look alive.
-            key = {**_job_key(claim.job), "token": claim.token, "now": self.now()}
-            return bool(connection.execute(f"{change} WHERE {STILL_OURS}", {**key, **values}).rowcount)
-
-    def _changed(self, sql: str, values: Mapping[str, Any]) -> bool:
-        with self.writing() as connection:
-            return bool(connection.execute(sql, values).rowcount)
-
-
-class SqliteStore(_Log, _Documents, _Board):
+class SqliteStore(_Log, _Documents, Board):
     """kernel.Store in a SQLite file.
 
     path: the file. busy_seconds: how long to wait for other processes before StoreBusy. create: make the file and its
@@ -287,13 +162,13 @@ class SqliteStore(_Log, _Documents, _Board):
 
 def _stream(connection: Connection, name: str) -> tuple[int, int, int]:
     """A stream's number, length and total; zeros when it does not exist."""
-    row = connection.execute("SELECT id, length, total FROM stream WHERE name = ?", (_bound(name),)).fetchone()
+    row = connection.execute("SELECT id, length, total FROM stream WHERE name = ?", (bound(name),)).fetchone()
     return row or (0, 0, 0)
 
 
 def _marks(connection: Connection, stream: int) -> dict[str, int]:
     rows = connection.execute("SELECT name, value FROM mark WHERE stream = ?", (stream,))
-    return {_text(name): value for name, value in rows}
+    return {text_of(name): value for name, value in rows}
 
 
 def _stale(marks: Mapping[str, int], expect: Mapping[str, int], length: int, expect_length: int | None) -> Stale | None:
@@ -311,7 +186,7 @@ def _stale_put(connection: Connection, puts: Iterable[Put]) -> Stale | None:
     for put in puts:
         if put.if_version is not None:
             sql = "SELECT version FROM document WHERE collection = ? AND key = ?"
-            found = first_value(connection, sql, (_bound(put.collection), _bound(put.key))) or 0
+            found = first_value(connection, sql, (bound(put.collection), bound(put.key))) or 0
             if found != put.if_version:
                 return Stale(f"{put.collection}/{put.key}", put.if_version, found)
     return None
@@ -321,8 +196,8 @@ def _known(connection: Connection, stream: int, items: Iterable[Item]) -> dict[s
     """Positions of those items that the stream has already."""
     known: dict[str, int] = {}
     for chunk in _chunks(item.id for item in items):
-        sql = f"SELECT id, position FROM item WHERE stream = ? AND id IN ({_holes(len(chunk))})"
-        known.update((_text(id), position) for id, position in connection.execute(sql, (stream, *chunk)))
+        sql = f"SELECT id, position FROM item WHERE stream = ? AND id IN ({holes(len(chunk))})"
+        known.update((text_of(id), position) for id, position in connection.execute(sql, (stream, *chunk)))
     return known
 
 
@@ -338,7 +213,7 @@ def _place(
             continue
         position = positions[item.id] = length + len(rows)
         total += item.weight
-        rows.append((stream, position, _bound(item.id), _bound(item.kind), item.weight, total, _bound(item.body)))
+        rows.append((stream, position, bound(item.id), bound(item.kind), item.weight, total, bound(item.body)))
     return rows, tuple(duplicates)
 
 
@@ -353,7 +228,7 @@ def _write_marks(connection: Connection, stream: int, marks: Mapping[str, int]) 
     connection.executemany(
         "INSERT INTO mark (stream, name, value) VALUES (?, ?, ?)"
         " ON CONFLICT (stream, name) DO UPDATE SET value = excluded.value",
-        [(stream, _bound(name), value) for name, value in marks.items()],
+        [(stream, bound(name), value) for name, value in marks.items()],
     )
 
 
@@ -362,7 +237,7 @@ def _write_document(connection: Connection, put: Put) -> Document:
         connection,
         "INSERT INTO document (collection, key, version, body) VALUES (?, ?, 1, ?)"
         " ON CONFLICT (collection, key) DO UPDATE SET version = version + 1, body = excluded.body RETURNING version",
-        (_bound(put.collection), _bound(put.key), _bound(put.body)),
+        (bound(put.collection), bound(put.key), bound(put.body)),
     )
     _count_change(connection, put.collection)
     return Document(put.key, version, put.body)
@@ -371,25 +246,10 @@ def _write_document(connection: Connection, put: Put) -> Document:
 def _count_change(connection: Connection, collection: str) -> None:
     connection.execute(
         "INSERT INTO change (collection, count) VALUES (?, 1) ON CONFLICT (collection) DO UPDATE SET count = count + 1",
-        (_bound(collection),),
+        (bound(collection),),
     )
-
-
-def _write_dirty(connection: Connection, key: str) -> None:
-    # REPLACE gives the key a new revision, so that settling at the old one leaves this mark alone.
-    connection.execute("INSERT OR REPLACE INTO dirty (key) VALUES (?)", (_bound(key),))
 
 
 def _stored(row: tuple[Any, ...]) -> Stored:
     position, id, kind, weight, total, body = row
-    return Stored(position, _text(id), _text(kind), weight, total, _text(body))
-
-
-def _job_key(job: Job) -> dict[str, Any]:
-    return {"role": _bound(job.role), "lineage": _bound(job.lineage), "branch": _bound(job.branch)}
-
-
-def _job_state(row: tuple[Any, ...]) -> JobState:
-    role, lineage, branch, state, not_before, owner, lease_ends, tries, error, failed_at = row
-    job = Job(_text(role), _text(lineage), _text(branch))
-    return JobState(job, state, not_before, _text(owner), lease_ends, tries, _text(error), failed_at)
+    return Stored(position, text_of(id), text_of(kind), weight, total, text_of(body))

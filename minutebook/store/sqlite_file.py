@@ -74,6 +74,27 @@ def _statements(script: str) -> Iterator[str]:
             pending = ""
 
 
+def bound(text: str) -> str | bytes:
+    """Text as SQLite takes it: as it is, or as bytes when it holds a lone surrogate."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def text_of(value: str | bytes) -> str:
+    """What `bound` was given."""
+    return value if isinstance(value, str) else value.decode("utf-8", "surrogatepass")
+
+
+def holes(count: int) -> str:
+    """Places for so many values in a statement."""
+    return ", ".join("?" * count)
+
+
 def first_value(connection: Connection, sql: str, parameters: Parameters = ()) -> Any:
     """The first column of the first row, or None."""
     # All rows are fetched: a statement that is still open would be in the way of the commit.
