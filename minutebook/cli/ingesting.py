@@ -16,7 +16,7 @@ from minutebook.cli.options import JSON, placed
 from minutebook.cli.place import Place, may_be_there
 from minutebook.cli.showing import write_json
 from minutebook.errors import BadTranscript
-from minutebook.hosts.detecting import detect
+from minutebook.hosts.detecting import detect, holds_export
 from minutebook.pipeline.deliveries import Reading
 from minutebook.pipeline.intake import accept_turns, mark_ended
 from minutebook.pipeline.sessions import Session, find_session, list_sessions, session_key
@@ -36,7 +36,9 @@ STEP_BYTES = 4 * 1024 * 1024
 def ingest(
     ctx: click.Context, place: Place, paths: tuple[Path, ...], estimate: bool, wait: bool, as_json: bool
 ) -> None:
-    """Take session files in: Claude Code, Codex, Pi or neutral JSONL. Of a folder, every .jsonl in it.
+    """Take session files in: Claude Code, Codex, Pi, OpenCode exports or neutral JSONL.
+
+    Of a folder, every .jsonl in it, and every .json that is an OpenCode export.
 
     What was taken in before is not read again. Exit code 2 says that a file could not be taken in.
 
@@ -79,13 +81,23 @@ def found_files(paths: Iterable[Path]) -> tuple[list[Path], list[Report]]:
     failed = []
     for path in paths:
         if os.path.isdir(path):  # noqa: PTH112 (never raises)
-            inside = sorted(file for file in path.rglob("*.jsonl") if os.path.isfile(file))  # noqa: PTH113
+            inside = sorted(file for file in path.rglob("*.json*") if _is_meant(file))
             files.update(dict.fromkeys(file.absolute() for file in inside))
             if not inside:
-                failed.append(Report(path=str(path), error=f"{path}: no .jsonl file in this folder"))
+                failed.append(Report(path=str(path), error=f"{path}: no .jsonl file and no export in this folder"))
         else:
             files[path.absolute()] = None
     return list(files), failed
+
+
+def _is_meant(file: Path) -> bool:
+    """Of the files of a folder: each .jsonl, and each .json that a host exported."""
+    if file.suffix not in (".jsonl", ".json") or not os.path.isfile(file):  # noqa: PTH113
+        return False
+    try:
+        return file.suffix == ".jsonl" or holds_export(file)
+    except BadTranscript:
+        return False
 
 
 def _known(place: Place, estimate: bool) -> dict[str, Session]:
@@ -132,7 +144,9 @@ def _accept(place: Place, reading: Reading, report: Report, zone: str) -> None:
 def readings(reader: Any, file: Path, cursor: Mapping[str, Any] | None, advance: Any) -> Iterator[Reading]:
     """The file from the cursor on, step by step, so that a large one is not held in memory at once."""
     size = _size(file)
-    stop = STEP_BYTES + (_offset(cursor) if cursor else 0)
+    began = _offset(cursor) if cursor else 0
+    step = STEP_BYTES
+    stop = began + step
     while True:
         reading: Reading = reader.read(file, cursor, stop=stop if stop < size else None)
         at = _offset(reading.cursor)
@@ -140,8 +154,9 @@ def readings(reader: Any, file: Path, cursor: Mapping[str, Any] | None, advance:
         yield reading
         if stop >= size:
             return
-        cursor = reading.cursor
-        stop = max(stop, at) + STEP_BYTES
+        step = step * 2 if at == began else STEP_BYTES  # a record longer than the step is not read ever again
+        cursor, began = reading.cursor, at
+        stop = max(stop, at) + step
 
 
 def _offset(cursor: Mapping[str, Any]) -> int:

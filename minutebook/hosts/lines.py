@@ -90,6 +90,13 @@ class Lines:
             self.broken.append(self.line + 1)
 
 
+def object_in(chunk: bytes) -> dict[str, Any] | None:
+    """The one JSON object that these bytes are; None where they are not one."""
+    text, clean = _decode(chunk)
+    value, end = _value_at(text, 0, clean)
+    return value if isinstance(value, dict) and end == len(text) else None
+
+
 class _Places:
     """Byte positions of growing character positions in one line."""
 

@@ -2,11 +2,11 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, TypeVar
+from typing import Any, BinaryIO, ClassVar, Protocol, TypeVar
 
 from minutebook.errors import BadTranscript
 from minutebook.hosts.lines import Lines, Row
@@ -19,6 +19,16 @@ REMEMBERED = 256
 _FINGERPRINT_BYTES = 1024
 _ID_AT_THE_END = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 V = TypeVar("V")
+
+
+class Rows(Protocol):
+    """The records of a file, one after the other; these move on meanwhile (see Lines)."""
+
+    offset: int
+    line: int
+    broken: list[int]
+
+    def __iter__(self) -> Iterator[Row]: ...
 
 
 class Walk:
@@ -43,9 +53,20 @@ class Walk:
         self.repeats: dict[str, int] = dict(memory.get("repeats", {}))
         self.last: str = memory.get("last", "")
 
+    def rows(self, file: BinaryIO, offset: int, line: int, stop: int) -> Rows:
+        """The records of the file from there up to `stop`: those of its lines, unless the host writes otherwise."""
+        return Lines(file, offset, line, stop)
+
+    def continues(self, size: int) -> bool:
+        """Whether a file of so many bytes, the same up to the cursor, can be read on from there."""
+        return True
+
     def take(self, row: Row) -> None:
         """Turn one row into events, or count it."""
         raise NotImplementedError
+
+    def settle(self, file: BinaryIO) -> None:
+        """After the last row of a read: what can only be said with a look elsewhere in the file."""
 
     def memory(self) -> dict[str, Any]:
         """What the next read must know, JSON-able."""
@@ -133,10 +154,11 @@ def walk_file(
         size = os.fstat(file.fileno()).st_size
         resumed = _resume(walk, path, file, size, cursor) if cursor else None
         session, offset, line = resumed or (walk(str(path.absolute()), None, {}), 0, 0)
-        lines = Lines(file, offset, line, size if stop is None else min(stop, size))
-        for row in lines:
-            _take(session, row, lines)
-        return _reading(session, lines, file, replaced=bool(cursor) and resumed is None)
+        rows = session.rows(file, offset, line, size if stop is None else min(stop, size))
+        for row in rows:
+            _take(session, row, rows)
+        session.settle(file)
+        return _reading(session, rows, file, replaced=bool(cursor) and resumed is None)
 
 
 def open_transcript(path: Path) -> BinaryIO:
@@ -153,20 +175,20 @@ def open_transcript(path: Path) -> BinaryIO:
         raise BadTranscript(f"{path}: cannot be read ({error})") from None
 
 
-def _take(session: Walk, row: Row, lines: Lines) -> None:
+def _take(session: Walk, row: Row, rows: Rows) -> None:
     try:
         session.take(row)
     except RecursionError:  # nested deeper than Python goes: decoded, but not readable
-        lines.broken.append(row.line)
+        rows.broken.append(row.line)
 
 
-def _reading(session: Walk, lines: Lines, file: BinaryIO, *, replaced: bool) -> Reading:
+def _reading(session: Walk, rows: Rows, file: BinaryIO, *, replaced: bool) -> Reading:
     cursor = {
         "version": CURSOR_VERSION,
         "host": session.host,
-        "offset": lines.offset,
-        "line": lines.line,
-        "fingerprint": _fingerprint(file, lines.offset),
+        "offset": rows.offset,
+        "line": rows.line,
+        "fingerprint": _fingerprint(file, rows.offset),
         "head": asdict(session.head) if session.head else None,
         "memory": session.memory(),
     }
@@ -177,7 +199,7 @@ def _reading(session: Walk, lines: Lines, file: BinaryIO, *, replaced: bool) -> 
         replaced=replaced,
         unknown=session.unknown,
         skipped=session.skipped,
-        broken=lines.broken,
+        broken=rows.broken,
         ended=session.ended,
     )
 
@@ -192,7 +214,8 @@ def _resume(
             return None
         if _fingerprint(file, offset) != cursor["fingerprint"]:
             return None
-        return walk(str(path.absolute()), SessionHead(**head) if head else None, dict(cursor["memory"])), offset, line
+        session = walk(str(path.absolute()), SessionHead(**head) if head else None, dict(cursor["memory"]))
+        return (session, offset, line) if session.continues(size) else None
     except (KeyError, TypeError, ValueError):
         return None
 

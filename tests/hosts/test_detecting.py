@@ -73,6 +73,27 @@ def test_missing_empty_and_directory(tmp_path: Path):
         detect(Path("bad\0name"))
 
 
-def test_other_real_formats_are_refused(sessions_dir: Path):
+def test_exports_are_told_by_their_beginning(tmp_path: Path, sessions_dir: Path):
+    real = sessions_dir / "opencode-01-tiny-1.2.5.json"
+    assert detect(real) == ("opencode", READERS["opencode"])
+    cut = tmp_path / "cut.json"
+    cut.write_bytes(real.read_bytes()[:2_000])
+    assert detect(cut)[0] == "opencode"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"info": {"id": "s"}, "messages": {}}',
+        '{"info": {}, "messages": []}',
+        '{"info": {"id": "s"}}',
+        '{"info": {"id": "s"}, "messages"',
+        '{"messages": [], "info": 1}',
+        '[{"info": {"id": "s"}, "messages": []}]',
+    ],
+)
+def test_other_documents_are_no_exports(tmp_path: Path, content: str):
+    path = tmp_path / "s.json"
+    path.write_text(content)
     with pytest.raises(BadTranscript, match="no known session format"):
-        detect(sessions_dir / "opencode-01-tiny-1.2.5.json")
+        detect(path)

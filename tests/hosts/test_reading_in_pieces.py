@@ -15,7 +15,7 @@ from minutebook.errors import BadTranscript
 from minutebook.hosts import neutral
 from minutebook.hosts.claude_code import reader as claude_code
 from minutebook.hosts.codex import reader as codex
-from minutebook.hosts.detecting import READERS, detect
+from minutebook.hosts.detecting import detect
 from minutebook.hosts.pi import reader as pi
 from minutebook.hosts.reading import Reading
 
@@ -182,7 +182,7 @@ ROW = st.fixed_dictionaries(
 LINE = st.lists(ROW.map(json.dumps) | ANYTHING.map(json.dumps) | st.text(max_size=6), max_size=2).map("".join)
 
 
-@pytest.mark.parametrize("reader", [claude_code, codex, pi, neutral], ids=list(READERS))
+@pytest.mark.parametrize("reader", [claude_code, codex, pi, neutral], ids=lambda reader: reader.HOST)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_nothing_in_a_file_raises_and_pieces_make_the_whole(reader: ModuleType, data: st.DataObject):
