@@ -10,6 +10,7 @@ MinutebookError                   exit code 1
 ├── StoreError                    the store could not do what was asked; nothing was half-written
 │   ├── StoreBusy                 another process held the file longer than the timeout
 │   ├── StoreReadOnly             the file or its folder cannot be written
+│   ├── StoreGone                 the file was removed, or another lies in its place, while it was open
 │   ├── StoreFull                 no space left on the device
 │   ├── StoreCorrupt              the file is no readable store
 │   └── StoreTooNew               written by a newer Minutebook
@@ -68,6 +69,10 @@ class StoreBusy(StoreError):
 
 class StoreReadOnly(StoreError):
     """The file or its folder cannot be written."""
+
+
+class StoreGone(StoreError):
+    """The file was removed, or another lies in its place, while it was open."""
 
 
 class StoreFull(StoreError):

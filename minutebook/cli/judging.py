@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from minutebook.cli.place import Place
 from minutebook.cli.showing import UNKNOWN_TIME, minute
+from minutebook.errors import StoreError
 from minutebook.hosts.bell import wake
 from minutebook.pipeline import questions
 from minutebook.pipeline.questions import JUDGE, RECORDS_MOST, Candidate, Question, Verdict
@@ -45,7 +46,10 @@ def judged(place: Place, query: str, hits: Sequence[Hit], limit: int, zones: dic
         return Judged(hits=hits, why_not="nothing was found")
     named = {_label(hit, at): hit for at, hit in enumerate(hits[:RECORDS_MOST], start=1)}
     candidates = [_candidate(id_, hit, zones.get(hit.branch, "UTC")) for id_, hit in named.items()]
-    verdict = _ask(place, query, candidates, limit)
+    try:
+        verdict = _ask(place, query, candidates, limit)
+    except StoreError as error:  # a question must be written; what was found can be shown without
+        verdict = Verdict(error=str(error))
     if verdict.error:
         return Judged(hits=hits[:limit], mind=verdict.mind, seconds=verdict.seconds, why_not=verdict.error)
     first = [named[id_] for id_ in verdict.ids]

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from minutebook.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreTooNew
+from minutebook.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreGone, StoreReadOnly, StoreTooNew
 
 APPLICATION_ID = 1298287409
 Connection = sqlite3.Connection
@@ -21,6 +21,8 @@ Parameters = Sequence[Any] | Mapping[str, Any]
 MIGRATIONS = Path(__file__).parent / "migrations"
 LIBRARY_VERSION = sqlite3.sqlite_version
 LIBRARY_OLDEST = (3, 35)  # RETURNING
+BESIDE = ("-wal", "-shm", "-journal")
+EFFECTIVE = os.access in os.supports_effective_ids
 PREPARING = threading.Lock()
 """Held while this process makes a new file: nobody in it may have the file open when the maker closes it again."""
 
@@ -74,6 +76,15 @@ def _statements(script: str) -> Iterator[str]:
             pending = ""
 
 
+def _inode_of(path: Path) -> tuple[int, int] | None:
+    """What tells a file from any other; None where there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 (a third of Path.stat's time, before each write)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
+
+
 def bound(text: str) -> str | bytes:
     """Text as SQLite takes it: as it is, or as bytes when it holds a lone surrogate."""
     if text.isascii():
@@ -113,6 +124,17 @@ def _transaction(connection: Connection) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _lies_still(path: Path) -> bool:
+    """Whether SQLite may not make the files that it needs beside this one, and none of them waits to be read.
+
+    Such a store can be looked at as it lies there: an old one on a read-only disk, or another user's.
+    """
+    if os.access(path.parent, os.W_OK, effective_ids=EFFECTIVE):
+        return False
+    pending = path.with_name(path.name + "-wal")
+    return not pending.exists() or pending.stat().st_size == 0
 
 
 def _check_ours(connection: Connection, path: Path) -> None:
@@ -180,6 +202,8 @@ class Database:
         self._synchronous = "FULL"
         with translated(self.path), PREPARING:
             self._prepare_file(create)
+            self._inode = _inode_of(self.path)
+            self._immutable = _lies_still(self.path)
         try:
             with translated(self.path):
                 connection = self._connection()
@@ -206,6 +230,8 @@ class Database:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileExistsError):
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+                for suffix in BESIDE:  # left by a store that was removed alone; they would be taken for the new one's
+                    self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         if self.path.stat().st_size == 1:
             # SQLite takes a file of one byte for an empty database, and would overwrite it.
             raise StoreCorrupt(f"{self.path}: not a Minutebook store: choose another path")
@@ -224,16 +250,33 @@ class Database:
                 raise StoreError(f"{self.path}: the store is closed")
             for thread in [thread for thread in self._open if not thread.is_alive()]:
                 self._open.pop(thread).close()
-            connection = self._open[threading.current_thread()] = sqlite3.connect(
-                self.path, timeout=self.busy_seconds, isolation_level=None, check_same_thread=False
-            )
+            self._check_in_place()
+            connection = self._open[threading.current_thread()] = self._new_connection()
         return connection
+
+    def _new_connection(self) -> Connection:
+        how: Any = {"timeout": self.busy_seconds, "isolation_level": None, "check_same_thread": False}
+        opened: Connection
+        if self._immutable:
+            opened = sqlite3.connect(f"{self.path.as_uri()}?immutable=1", uri=True, **how)
+        else:
+            opened = sqlite3.connect(self.path, **how)
+        return opened
+
+    def _check_in_place(self) -> None:
+        """Raise StoreGone when the path does not lead to the file that was opened.
+
+        SQLite would go on writing to what was removed, or into the files beside a new store that belong to that one.
+        """
+        if _inode_of(self.path) != self._inode:
+            raise StoreGone(f"{self.path}: the store was removed or replaced while it was open: start again")
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """One write transaction on this thread's connection."""
         with translated(self.path):
             connection = self._connection()
+            self._check_in_place()
             with _transaction(connection):
                 yield connection
 
@@ -247,7 +290,9 @@ class Database:
         return f"sqlite:///{self.path}"
 
     def data_version(self) -> int:
-        """A number that changes when another connection (thread or process) has committed; one stat, no query."""
+        """A number that changes when another connection (thread or process) has committed; no query. Or StoreGone."""
+        with translated(self.path):
+            self._check_in_place()
         version: int = self.rows("PRAGMA data_version")[0][0]
         return version
 

@@ -272,15 +272,18 @@ class Engine:
                 leases=self._leases,
                 roles=self._role_modules,
             )
+        except StoreError as error:
+            logger.warning("%s of %s: the job is done again: %s", job.role, job.branch, error)
+            self._halted.wait(PAUSE_AFTER_ERROR_SECONDS)
         except Exception:
-            logger.exception("%s of %s: the store failed; the job is done again", job.role, job.branch)
+            logger.exception("%s of %s failed; the job is done again", job.role, job.branch)
             self._halted.wait(PAUSE_AFTER_ERROR_SECONDS)
         self.worked_at = time.monotonic()
 
 
 def queue_path_of(store: Store) -> Path:
     """The queues' own file, beside the store's."""
-    return Path(store.url.partition("://")[2] + QUEUE_SUFFIX)
+    return Path(store.url.removeprefix("sqlite:///") + QUEUE_SUFFIX)
 
 
 def _pausing(state: JobState, now: float) -> bool:

@@ -65,7 +65,8 @@ class Leases:
             held, self._held = self._held, set()
         for one in held:
             one.lost = True
-            self._store.fail(one.claim, retry_seconds=0, error=error)
+            with suppress(StoreError):  # a store that is full or gone: the lease ends by itself
+                self._store.fail(one.claim, retry_seconds=0, error=error)
 
     def stop(self) -> None:
         """End the thread."""

@@ -18,7 +18,10 @@ from huey import Huey, SqliteHuey
 from huey.exceptions import HueyException
 from huey.registry import Message
 
+from minutebook.errors import StoreError
 from minutebook.store.kernel import Job
+from minutebook.store.sqlite_file import BESIDE, translated
+from minutebook.workers.dispatching import WHOLE_STORE
 
 QUEUE_SUFFIX = ".queue"
 TASK = "minutebook_job"
@@ -44,15 +47,28 @@ class JsonSerializer:
 
 
 def open_queue(path: Path, role: str) -> Huey:
-    """The queue of a role in the file; an unreadable file is replaced."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    """The queue of a role in the file; an unreadable file is replaced. Raises StoreError where there can be none."""
     try:
-        return _sqlite_queue(path, role)
-    except Exception:
-        for file in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
-            file.unlink(missing_ok=True)
+        return _opened(path, role)
+    except WHOLE_STORE:
+        raise
+    except StoreError:
+        return replaced_queue(path, role)
+
+
+def replaced_queue(path: Path, role: str) -> Huey:
+    """A new file in place of one that cannot be used; what waited in it is only sent again."""
+    with translated(path):
+        for suffix in ("", *BESIDE):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+    return _opened(path, role)
+
+
+def _opened(path: Path, role: str) -> Huey:
+    with translated(path):
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         return _sqlite_queue(path, role)
 
 
@@ -76,18 +92,22 @@ class Lane:
         self, role: str, path: Path, *, threads: int, run: Callable[[Job], None], done: Callable[[], None]
     ) -> None:
         self.role = role
-        self._huey = open_queue(path, role)
+        self._path = path
+        self._use(open_queue(path, role))
         self._run = run
         self._done = done
         self._changed = threading.Condition()
         self._running: list[Job] = []
         self._sent: set[Job] = set()
         self._stopping = False
-        self._task = self._huey.task(name=TASK)(self._execute)
         self._threads = [
             threading.Thread(target=self._loop, name=f"minutebook-{role}-{number}", daemon=True)
             for number in range(threads)
         ]
+
+    def _use(self, queue: Huey) -> None:
+        self._huey = queue
+        self._task = queue.task(name=TASK)(self._execute)
 
     @property
     def threads(self) -> int:
@@ -100,11 +120,23 @@ class Lane:
             thread.start()
 
     def send(self, jobs: Sequence[Job]) -> int:
-        """Send those jobs that could begin at once; returns how many.
+        """Send those jobs that could begin at once; returns how many. A file that cannot be used any more is replaced.
 
-        A job in hand is not sent again, nor one that may still wait in the queue.
+        A job in hand is not sent again, nor one that may still wait in the queue. Raises StoreBusy, StoreFull and
+        StoreReadOnly.
         """
         with self._changed:
+            try:
+                return self._send(jobs)
+            except WHOLE_STORE:
+                raise
+            except StoreError as error:
+                logger.warning("%s; the queue is made anew", error)
+                self._use(replaced_queue(self._path, self.role))
+                return self._send(jobs)
+
+    def _send(self, jobs: Sequence[Job]) -> int:
+        with translated(self._path):
             waiting = self._waiting()
             if not waiting:
                 self._sent.clear()  # other processes may have taken them, and may have died since
@@ -112,9 +144,9 @@ class Lane:
             new = [job for job in jobs if job not in self._running and job not in self._sent][: max(0, room)]
             for job in new:
                 self._task(job.role, job.lineage, job.branch)
-            self._sent.update(new)
-            self._changed.notify_all()
-            return len(new)
+        self._sent.update(new)
+        self._changed.notify_all()
+        return len(new)
 
     def stop(self) -> None:
         """Take no more jobs; those in hand go on."""
@@ -165,11 +197,14 @@ class Lane:
     def _dequeue(self) -> Any:
         """A task of ours, or None when the queue is empty. What is no such task is gone from the queue by then."""
         try:
-            while self._waiting():
-                with suppress(ValueError, KeyError, TypeError, AttributeError, HueyException):
-                    task = self._huey.dequeue()
-                    if task is not None and _is_ours(task.args, self.role):
-                        return task
+            with translated(self._path):
+                while self._waiting():
+                    with suppress(ValueError, KeyError, TypeError, AttributeError, HueyException):
+                        task = self._huey.dequeue()
+                        if task is not None and _is_ours(task.args, self.role):
+                            return task
+        except StoreError as error:
+            logger.warning("%s; the jobs of the %s are sent again", error, self.role)
         except Exception:
             logger.exception("the queue of the %s cannot be read; its jobs are sent again", self.role)
         return None
