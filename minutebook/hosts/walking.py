@@ -57,6 +57,11 @@ class Walk:
         """The records of the file from there up to `stop`: those of its lines, unless the host writes otherwise."""
         return Lines(file, offset, line, stop)
 
+    @classmethod
+    def inherited(cls, cursor: Mapping[str, Any]) -> dict[str, Any]:
+        """What a read from the start must know of the reads of the file that was replaced."""
+        return {}
+
     def continues(self, size: int) -> bool:
         """Whether a file of so many bytes, the same up to the cursor, can be read on from there."""
         return True
@@ -64,6 +69,14 @@ class Walk:
     def take(self, row: Row) -> None:
         """Turn one row into events, or count it."""
         raise NotImplementedError
+
+    def takes(self, row: Row) -> bool:
+        """Take it; False for one that is nested deeper than Python goes: decoded, but not readable."""
+        try:
+            self.take(row)
+        except RecursionError:
+            return False
+        return True
 
     def settle(self, file: BinaryIO) -> None:
         """After the last row of a read: what can only be said with a look elsewhere in the file."""
@@ -153,10 +166,11 @@ def walk_file(
     with open_transcript(path) as file:
         size = os.fstat(file.fileno()).st_size
         resumed = _resume(walk, path, file, size, cursor) if cursor else None
-        session, offset, line = resumed or (walk(str(path.absolute()), None, {}), 0, 0)
+        session, offset, line = resumed or (walk(str(path.absolute()), None, walk.inherited(cursor or {})), 0, 0)
         rows = session.rows(file, offset, line, size if stop is None else min(stop, size))
         for row in rows:
-            _take(session, row, rows)
+            if not session.takes(row):
+                rows.broken.append(row.line)
         session.settle(file)
         return _reading(session, rows, file, replaced=bool(cursor) and resumed is None)
 
@@ -173,13 +187,6 @@ def open_transcript(path: Path) -> BinaryIO:
         raise BadTranscript(f"{path}: there is no such file") from None
     except (OSError, ValueError) as error:
         raise BadTranscript(f"{path}: cannot be read ({error})") from None
-
-
-def _take(session: Walk, row: Row, rows: Rows) -> None:
-    try:
-        session.take(row)
-    except RecursionError:  # nested deeper than Python goes: decoded, but not readable
-        rows.broken.append(row.line)
 
 
 def _reading(session: Walk, rows: Rows, file: BinaryIO, *, replaced: bool) -> Reading:

@@ -178,6 +178,49 @@ def test_older_and_unknown_memory_is_counted_and_ignored_003_162(read):
     assert isinstance(reading.events[1], HostCompaction) and reading.events[1].fold == {}
 
 
+OLD_HEADER = {key: value for key, value in HEADER.items() if key != "version"} | {"provider": "p", "modelId": "m"}
+
+
+def old(kind: str, **fields: Any) -> dict[str, Any]:
+    """An entry of version 1: in a plain list, without ids."""
+    return {"type": kind, "timestamp": "2026-01-01T10:00:00.000Z", **fields}
+
+
+def said(text: str, role: str = "user") -> dict[str, Any]:
+    return old("message", message={"role": role, "content": [{"type": "text", "text": text}]})
+
+
+@pytest.mark.parametrize(
+    ("place", "kept"),
+    [(1, "one"), (2, "two"), (3, "two"), (4, "three"), (0, ""), (5, "four"), (99, ""), (-1, ""), (True, ""), ("2", "")],
+)
+def test_compaction_of_version_1_names_its_first_kept_entry_by_place(read_rows, place: Any, kept: str):
+    """What stands there may be no source: then it is the next one. The header (0) is no entry of the session."""
+    reading = read_rows(
+        reader,
+        [
+            OLD_HEADER,
+            said("one"),
+            old("thinking_level_change", thinkingLevel="off"),
+            said("two", "assistant"),
+            said("three"),
+            old("compaction", summary="s", firstKeptEntryIndex=place, tokensBefore=9),
+            said("four"),
+        ],
+    )
+    by_id = {entry.id: entry.parts[0].text for entry in sources(reading)}
+    (compaction,) = [event for event in reading.events if isinstance(event, HostCompaction)]
+    assert by_id.get(compaction.first_kept, "") == kept
+    assert by_id[compaction.after] == "three"
+
+
+def test_version_2_differs_in_the_name_of_a_role_only(read_rows):
+    hook = message("h", "u", "hookMessage", "x", customType="todo")
+    reading = read_rows(reader, [{**HEADER, "version": 2}, message("u", None), hook])
+    assert [(e.id, e.role, e.custom_type) for e in sources(reading)] == [("u", "user", ""), ("h", "custom", "todo")]
+    assert reading.head is not None and reading.head.host_version == "v2"
+
+
 def test_head_names_the_parent_session(read):
     head = read().head
     assert head is not None

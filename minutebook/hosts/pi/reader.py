@@ -1,11 +1,17 @@
-"""Reads Pi's session files: v3, and what v1 and v2 have in common with it."""
+"""Reads Pi's session files, versions 1 to 3.
+
+Version 1 is a plain list: its entries have no ids, and a compaction names the first kept entry by its place in the
+file. Pi rewrites such a file with new ids when it opens it. A file that was read before that keeps the derived ids, so
+nothing in it comes twice.
+"""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, BinaryIO, ClassVar
 
 from minutebook.hosts.fields import iso_time, object_of, text_of
-from minutebook.hosts.lines import Row
+from minutebook.hosts.lines import Lines, Row
 from minutebook.hosts.pi.messages import bash_failed, bash_part, parts_of, usage_of
 from minutebook.hosts.reading import HostCompaction, ImportedMemory, Reading, SessionHead
 from minutebook.hosts.walking import Walk, remember, walk_file
@@ -34,7 +40,30 @@ def read(path: Path, cursor: Mapping[str, Any] | None = None, *, stop: int | Non
 
 
 class _PiWalk(Walk):
+    """derived: ids are not the file's own. places: index of a compaction's event → place of its first kept entry."""
+
     host: ClassVar[str] = HOST
+
+    def __init__(self, path: str, head: SessionHead | None, memory: Mapping[str, Any]) -> None:
+        super().__init__(path, head, memory)
+        self.derived = memory.get("derived") is True
+        self.places: dict[int, int] = {}
+
+    def memory(self) -> dict[str, Any]:
+        return {**super().memory(), "derived": self.derived}
+
+    @classmethod
+    def inherited(cls, cursor: Mapping[str, Any]) -> dict[str, Any]:
+        memory, head = object_of(cursor.get("memory")), object_of(cursor.get("head"))
+        return {"derived": memory.get("derived") is True or head.get("host_version") == "v1"}
+
+    def settle(self, file: BinaryIO) -> None:
+        """Read again up to the places that compactions name, which is once however many they are."""
+        sources = _sources_at(set(self.places.values()), self.path, file, derived=self.derived) if self.places else {}
+        for index, place in self.places.items():
+            event = self.events[index]
+            if isinstance(event, HostCompaction):
+                self.events[index] = replace(event, first_kept=sources.get(place, ""))
 
     def take(self, row: Row) -> None:
         data = row.data
@@ -128,10 +157,12 @@ class _PiWalk(Walk):
         self, row: Row, *, role: str, parts: tuple[Part, ...], message: dict[str, Any] | None = None, **fields: Any
     ) -> None:
         data = row.data
-        own, time = text_of(data.get("id")), iso_time(data.get("timestamp"))
+        time = iso_time(data.get("timestamp"))
         said = (part.text for part in parts)
-        entry_id = own or self.derived_id(role, time, fields.get("call_id", ""), *said)
+        entry_id = self._own_id(data) or self.derived_id(role, time, fields.get("call_id", ""), *said)
         parent = self._parent(data)
+        if self.derived:
+            self.alias(text_of(data.get("id")), entry_id)
         entry = SourceEntry(
             id=entry_id,
             parent=parent,
@@ -145,12 +176,18 @@ class _PiWalk(Walk):
         )
         self.emit(entry)
 
+    def _own_id(self, data: dict[str, Any]) -> str:
+        return "" if self.derived else text_of(data.get("id"))
+
     def _compaction(self, data: dict[str, Any]) -> None:
         details = object_of(data.get("details"))
         time = iso_time(data.get("timestamp"))
+        place = data.get("firstKeptEntryIndex")
+        if isinstance(place, int) and not isinstance(place, bool):
+            self.places[len(self.events)] = place
         self.events.append(
             HostCompaction(
-                id=text_of(data.get("id")) or self.derived_id("compaction", time, text_of(data.get("summary"))),
+                id=self._own_id(data) or self.derived_id("compaction", time, text_of(data.get("summary"))),
                 first_kept=self.first_source(text_of(data.get("firstKeptEntryId"))),
                 after=self.last,
                 time=time,
@@ -178,6 +215,23 @@ class _PiWalk(Walk):
         entry = MemoryEntry(id=entry_id, kind=kind, covers=0, since=0, covers_id=covers_id, time=time, data=content)
         self.events.append(ImportedMemory(entry=entry, covers_id=covers_id, after=self.last))
         self._link(data)
+
+
+def _sources_at(places: set[int], path: str, file: BinaryIO, *, derived: bool) -> dict[int, str]:
+    """By place in the file (the header's is 0): the source entry there, or the next one where it is none."""
+    found: dict[int, str] = {}
+    waiting: set[int] = set()
+    again, last_place = _PiWalk(path, None, {"derived": derived}), max(places)
+    for place, row in enumerate(Lines(file, 0, 0, file.seek(0, 2))):
+        if place > last_place and not waiting:
+            break
+        if place in places and row.data.get("type") != "session":
+            waiting.add(place)
+        if again.takes(row) and any(isinstance(event, SourceEntry) for event in again.events):
+            found.update(dict.fromkeys(waiting, again.last))
+            waiting.clear()
+        again.events.clear()
+    return found
 
 
 def _head(data: dict[str, Any]) -> SessionHead:
