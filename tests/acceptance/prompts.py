@@ -23,7 +23,10 @@ def typed_prompts(path: Path) -> list[str]:
 
 
 def rows_of(path: Path) -> Iterator[dict[str, Any]]:
-    """Every JSON object, also where two stand on one line."""
+    """Every JSON object, also where two stand on one line; of a document that was exported, its messages."""
+    if path.suffix == ".json":
+        yield from json.loads(path.read_bytes())["messages"]
+        return
     decoder = json.JSONDecoder()
     for line in path.read_text(encoding="utf-8").splitlines():
         rest = line.strip()
@@ -39,6 +42,11 @@ def _prompts(host: str, row: dict[str, Any]) -> Iterator[str]:
         payload = row.get("payload", {})
         if row.get("type") == "event_msg" and payload.get("type") == "user_message":
             yield payload["message"]
+        return
+    if host == "opencode":
+        texts = [part for part in row["parts"] if part["type"] == "text" and not part.get("synthetic")]
+        if row["info"]["role"] == "user":
+            yield _text(texts)
         return
     if host == "pi":
         message = row.get("message", {})

@@ -27,7 +27,8 @@ from minutebook.store.opening import open_store
 
 ROOT = File(__file__).resolve().parents[2]
 FOLDER = File(os.environ.get("MINUTEBOOK_SESSIONS", ROOT.parent / "shared" / "sessions"))
-FILES = sorted(path for host in ("cc", "codex", "pi") for path in FOLDER.glob(f"{host}-*.jsonl"))
+FILES = sorted(path for host in ("cc", "codex", "pi", "opencode") for path in FOLDER.glob(f"{host}-*.json*"))
+FILES = [path for path in FILES if not path.name.endswith(".cuts.json")]
 IDS_TRIED = 10
 
 
