@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from minutebook.errors import NotFound
 from minutebook.records import NOTE, Branch, Placed, SourceEntry
@@ -62,10 +61,17 @@ class Path:
     def __init__(self, store: Store, branch: Branch) -> None:
         self.store = store
         self.branch = branch
+        self._segments: tuple[Segment, ...] = ()
 
-    @cached_property
+    @property
     def segments(self) -> tuple[Segment, ...]:
-        """Root first; only the last one is open at its end."""
+        """Root first; only the last one is open at its end. Looked up once."""
+        # No cached_property: in Python 3.11 it holds one lock for all paths of the process while it reads the store.
+        if not self._segments:
+            self._segments = self._chain()
+        return self._segments
+
+    def _chain(self) -> tuple[Segment, ...]:
         found, branch, stop = [], self.branch, None
         while True:
             found.append(Segment(branch, branch.fork, stop))
