@@ -33,7 +33,8 @@ def read_state(
         dropper_read=marks.get(ledger.DROPPER, 0),
         digester_read=marks.get(ledger.DIGESTER, 0),
         ended=session.ended if session else False,
-        idle_seconds=max(0.0, (store.now() if now is None else now) - session.touched) if session else 0.0,
+        # Of a last entry that lies ahead, because the clock went back, nobody knows how old it is: it counts as old.
+        idle_seconds=abs((store.now() if now is None else now) - session.touched) if session else 0.0,
         subagent=branch.kind == "subagent" or bool(session and session.agent),
         compacted_from_tokens=since(ledger.COMPACTED_FROM),
         since_compaction_tokens=since(ledger.COMPACTED_AT),

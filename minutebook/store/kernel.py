@@ -11,7 +11,8 @@ Promises
  8. Killed at any instant, the store opens again, and holds exactly the appends that returned (and perhaps the last).
  9. A document changes only with the version that the caller read, when it names one.
 10. A job is pending at most once; claimed by at most one owner at a time; a claim ends with its lease or its
-    deadline, whichever is first, by the store's clock; an old token changes nothing and is told so.
+    deadline, whichever is first, by the store's clock; an old token changes nothing and is told so. Where the clock
+    went back, what was to last for so long lasts that long from then on.
 11. A dirty key is settled only at the revision that was taken: a mark that came between survives.
 """
 
@@ -225,6 +226,12 @@ class Board(Protocol):
 
     def fail(self, claim: Claim, *, retry_seconds: float, error: str) -> bool:
         """Make it pending again after a pause, keeping tries and the error; False when no longer ours."""
+
+    def release(self, job: Job, owner: str) -> bool:
+        """End the lease of an owner that is known to be dead; False when it holds none. Called by the sweep."""
+
+    def rewind_times(self) -> bool:
+        """Where times were set by a clock that has gone back since, count them from now on. Called by the sweep."""
 
     def jobs(self) -> list[JobState]:
         """Every job on the board, by role and branch."""

@@ -9,6 +9,8 @@ from minutebook.store.sqlite_file import Connection, Database, bound, first_valu
 JOB_COLUMNS = "role, lineage, branch, state, not_before, owner, lease_ends, tries, error, failed_at"
 READY_AT = "CASE state WHEN 'pending' THEN not_before ELSE lease_ends END"
 THIS_JOB = "role = :role AND lineage = :lineage AND branch = :branch"
+AHEAD = "max(0, written_at - :now)"
+"""By how much the clock went back since the times of a job were set."""
 STILL_OURS = THIS_JOB + " AND state = 'running' AND token = :token AND lease_ends > :now"
 
 
@@ -32,10 +34,10 @@ class Board(Database):
 
     def queue(self, job: Job, *, delay_seconds: float = 0.0) -> bool:
         return self._changed(
-            "INSERT INTO job (role, lineage, branch, state, not_before)"
-            " VALUES (:role, :lineage, :branch, 'pending', :not_before)"
+            "INSERT INTO job (role, lineage, branch, state, not_before, written_at)"
+            " VALUES (:role, :lineage, :branch, 'pending', :now + :delay_seconds, :now)"
             " ON CONFLICT (role, lineage, branch) DO NOTHING",
-            {**_job_key(job), "not_before": self.now() + delay_seconds},
+            {**_job_key(job), "now": self.now(), "delay_seconds": delay_seconds},
         )
 
     def ready(self, roles: Iterable[str], limit: int) -> list[JobState]:
@@ -67,7 +69,7 @@ class Board(Database):
             tries = first_value(
                 connection,
                 "UPDATE job SET state = 'running', owner = :owner, tries = tries + 1, lease_ends = :lease_ends,"
-                " deadline_at = :deadline_at, token = (SELECT last + 1 FROM fence)"
+                " deadline_at = :deadline_at, written_at = :now, token = (SELECT last + 1 FROM fence)"
                 f" WHERE {THIS_JOB} AND {READY_AT} <= :now RETURNING tries",
                 values,
             )
@@ -79,7 +81,8 @@ class Board(Database):
     def beat(self, claim: Claim, *, lease_seconds: float) -> bool:
         return self._changed_claim(
             claim,
-            "UPDATE job SET lease_ends = min(:now + :lease_seconds, deadline_at)",
+            f"UPDATE job SET lease_ends = min(:now + :lease_seconds, deadline_at - {AHEAD}),"
+            f" deadline_at = deadline_at - {AHEAD}, written_at = :now",
             {"lease_seconds": lease_seconds},
         )
 
@@ -90,8 +93,21 @@ class Board(Database):
         return self._changed_claim(
             claim,
             "UPDATE job SET state = 'pending', not_before = :now + :retry_seconds, owner = '', lease_ends = 0,"
-            " deadline_at = 0, error = :error, failed_at = :now",
+            " deadline_at = 0, error = :error, failed_at = :now, written_at = :now",
             {"retry_seconds": retry_seconds, "error": bound(error)},
+        )
+
+    def release(self, job: Job, owner: str) -> bool:
+        sql = f"UPDATE job SET lease_ends = :now, written_at = :now WHERE {THIS_JOB} AND state = 'running'"
+        values = {**_job_key(job), "owner": bound(owner), "now": self.now()}
+        return self._changed(f"{sql} AND owner = :owner AND lease_ends > :now", values)
+
+    def rewind_times(self) -> bool:
+        return self._changed(
+            f"UPDATE job SET not_before = not_before - {AHEAD}, lease_ends = lease_ends - {AHEAD},"
+            f" deadline_at = deadline_at - {AHEAD}, failed_at = min(failed_at, :now), written_at = :now"
+            " WHERE written_at > :now",
+            {"now": self.now()},
         )
 
     def jobs(self) -> list[JobState]:

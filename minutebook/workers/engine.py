@@ -5,11 +5,8 @@ the queues, costs time and nothing else.
 """
 
 import logging
-import os
-import socket
 import threading
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
@@ -20,6 +17,7 @@ from minutebook.store.kernel import Job, JobState, Store
 from minutebook.workers.contract import Mind
 from minutebook.workers.dispatching import WHOLE_STORE, Dispatcher
 from minutebook.workers.leases import Leases
+from minutebook.workers.owners import new_owner, release_the_dead
 from minutebook.workers.queues import QUEUE_SUFFIX, Lane
 from minutebook.workers.runner import Minds, RoleModules, SettingsFor, role_module, run_job
 from minutebook.workers.waking import Waker, change_counter, wake_path_of
@@ -66,7 +64,7 @@ class Engine:
         self._log = log or DebugLog(False, Path())
         self._intake = intake
         self._role_modules = role_modules
-        self._owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+        self._owner = new_owner()
         self._dispatcher = Dispatcher(store, settings_for)
         self._waker = Waker(wake_path or wake_path_of(store))
         self._leases = Leases(store)
@@ -85,6 +83,7 @@ class Engine:
         self._watching = 0
         self._verdict: Verdict = "busy"
         self._sweep_at = 0.0
+        self._swept_at = 0.0
         self._swept: int | None = None
 
     def __enter__(self) -> "Engine":
@@ -202,23 +201,27 @@ class Engine:
 
     def _sweep_when_due(self, seen: int | None) -> None:
         now = self._store.now()
-        if now < self._sweep_at:
+        went_back = now < self._swept_at
+        if not went_back and now < self._sweep_at:
             return
-        self._sweep_at = now + self._sweep_seconds
+        self._swept_at, self._sweep_at = now, now + self._sweep_seconds
+        self._store.rewind_times()
+        release_the_dead(self._store)
         self._dispatcher.forget_questions()  # they expire by time alone
-        if seen is None or seen != self._swept:  # where nothing was written since, nothing can have been missed
+        if went_back or seen is None or seen != self._swept:  # where nothing was written, nothing can have been missed
             self._dispatcher.sweep()
             self._swept = seen
 
     def _sleep(self, seen: int | None) -> None:
-        """Until woken, until something was written, or until time makes something due."""
-        until = self._next_at()
+        """Until woken, until something was written, or until time makes something due or goes back."""
+        until, began = self._next_at(), self._store.now()
         while not self._halted.is_set() and self._asked == self._answered:
-            left = until - self._store.now()
+            now = self._store.now()
+            left = until - now
             if self._waker.wait(min(self._waker.poll_seconds, left)) or left <= self._waker.poll_seconds:
                 return
             counter = change_counter(self._store)
-            if counter is None or counter != seen:
+            if counter is None or counter != seen or now < began:
                 return
 
     def _next_at(self) -> float:

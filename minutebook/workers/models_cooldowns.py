@@ -18,9 +18,13 @@ GROWING = frozenset({"auth", "quota", "unknown_model", "bad_request"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cooldown:
-    """until: store seconds. failures: in a row. told: whether a person was told since it worked last (003-133)."""
+    """It rests from `at` to `until`, in store seconds: earlier only where the clock went back.
+
+    failures: in a row. told: whether a person was told since it worked last (003-133).
+    """
 
     model: str
+    at: float
     until: float
     kind: str
     said: str
@@ -37,7 +41,7 @@ def read(store: Store, choice: ModelChoice) -> Cooldown | None:
 def resting(store: Store, choice: ModelChoice) -> Cooldown | None:
     """The cooldown that a model is in now, or None."""
     found = read(store, choice)
-    return found if found and found.until > store.now() else None
+    return found if found and found.at <= store.now() < found.until else None
 
 
 def pause_seconds(settings: Settings, kind: str, failures: int, retry_after: float | None = None) -> float:
@@ -61,11 +65,12 @@ def note_failure(store: Store, choice: ModelChoice, failure: Failure, settings: 
     def noted(body: dict[str, Any]) -> dict[str, Any]:
         nonlocal tell
         now, tell = store.now(), not body.get("told", False)
-        if body.get("until", 0.0) > now:
+        if body.get("at", 0.0) <= now < body.get("until", 0.0):
             return {**body, "told": True}
         failures = int(body.get("failures", 0)) + 1
         pause = pause_seconds(settings, failure.kind, failures, failure.retry_after) if rests else 0.0
-        return {"until": now + pause, "kind": failure.kind, "said": failure.said, "failures": failures, "told": True}
+        times = {"at": now, "until": now + pause}
+        return {**times, "kind": failure.kind, "said": failure.said, "failures": failures, "told": True}
 
     workbook.change(store, COOLDOWNS, key_of(choice), noted)
     return tell
@@ -80,6 +85,7 @@ def clear(store: Store, choice: ModelChoice) -> None:
 def _cooldown(key: str, body: dict[str, Any]) -> Cooldown:
     return Cooldown(
         model=key,
+        at=float(body.get("at", 0.0)),
         until=float(body.get("until", 0.0)),
         kind=str(body.get("kind", "")),
         said=str(body.get("said", "")),

@@ -97,7 +97,7 @@ def _model(
 ) -> ModelReport:
     name = models_quirks.key_of(choice)
     how, missing = _usable(choice, settings)
-    cooldown = models_cooldowns.read(store, choice)
+    resting = models_cooldowns.resting(store, choice)
     window = models_facts.context_window(choice, settings, store)
     return ModelReport(
         model=name,
@@ -109,8 +109,8 @@ def _model(
         price=models_facts.price(choice, settings),
         tools=models_facts.takes_tools(choice),
         thinks=models_facts.can_think(choice),
-        cooldown=cooldown,
-        rests_seconds=max(0.0, cooldown.until - store.now()) if cooldown else 0.0,
+        cooldown=models_cooldowns.read(store, choice),
+        rests_seconds=max(0.0, resting.until - store.now()) if resting else 0.0,
         quirks=models_quirks.read(store, choice),
         today=today.get(name),
         total=total.get(name),

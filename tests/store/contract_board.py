@@ -162,6 +162,60 @@ class JobsContract:
         assert not store.beat(claim, lease_seconds=60)
         assert take(another)
 
+    def test_a_dead_owner_is_released(self, store: Store, another: Store) -> None:
+        store.queue(JOB)
+        assert not another.release(JOB, "worker")
+        old = claimed(take(store))
+        assert not another.release(JOB, "somebody else")
+        assert not another.release(replace(JOB, branch="other"), "worker")
+        assert another.release(JOB, "worker") and not another.release(JOB, "worker")
+        assert not store.beat(old, lease_seconds=60) and not store.finish(old)
+        assert claimed(take(another)).tries == 2
+
+    def test_a_clock_that_went_back_delays_nothing(
+        self, store: Store, another: Store, pass_seconds: Callable[[float], None]
+    ) -> None:
+        """What was to last a minute lasts a minute from then on, whoever looks, and however often."""
+        jobs = [replace(JOB, branch=name) for name in ("running", "failed", "new")]
+        for job in jobs:
+            store.queue(job)
+        claim, failed = claimed(take(store, jobs[0])), claimed(take(store, jobs[1]))
+        store.fail(failed, retry_seconds=60, error="why")
+        pass_seconds(-86_400)
+        assert [take(another, job) for job in jobs] == [None] * 3
+        assert another.rewind_times() and not store.rewind_times() and not another.rewind_times()
+        assert [state.job for state in store.ready(["observer"], 9)] == [jobs[2]]
+        assert store.next_ready_at(["observer"]) == pytest.approx(store.now(), abs=5)
+        assert max(state.failed_at for state in store.jobs()) <= store.now()
+        assert store.beat(claim, lease_seconds=60)
+        pass_seconds(59)
+        assert [take(another, job) for job in jobs[:2]] == [None] * 2
+        pass_seconds(2)
+        assert [claimed(take(another, job)).tries for job in jobs[:2]] == [2, 2]
+        assert not store.finish(claim)
+
+    def test_a_beat_after_the_clock_went_back_keeps_the_deadline_as_far_away(
+        self, store: Store, pass_seconds: Callable[[float], None]
+    ) -> None:
+        store.queue(JOB)
+        claim = claimed(take(store, lease_seconds=60, deadline_seconds=100))
+        pass_seconds(-86_400)
+        for _ in range(3):
+            assert store.beat(claim, lease_seconds=60)
+            assert not store.rewind_times()
+            pass_seconds(40)
+        assert not store.beat(claim, lease_seconds=60)
+
+    def test_a_clock_that_went_on_ends_a_lease_and_no_more(
+        self, store: Store, another: Store, pass_seconds: Callable[[float], None]
+    ) -> None:
+        store.queue(JOB)
+        old = claimed(take(store))
+        pass_seconds(86_400)
+        assert not another.rewind_times()
+        assert claimed(take(another)).token > old.token
+        assert not store.finish(old)
+
     def test_a_token_is_never_used_again(self, store: Store) -> None:
         """A worker that slept through finish, wipe and queue cannot finish the job of another."""
         old: list[Claim] = []

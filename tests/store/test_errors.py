@@ -52,6 +52,8 @@ CALLS: dict[str, Callable[[SqliteStore], object]] = {
     "beat": lambda store: store.beat(CLAIM, lease_seconds=1),
     "finish": lambda store: store.finish(CLAIM),
     "fail": lambda store: store.fail(CLAIM, retry_seconds=1, error="e"),
+    "release": lambda store: store.release(JOB, "me"),
+    "rewind_times": lambda store: store.rewind_times(),
     "jobs": lambda store: store.jobs(),
     "wipe_board": lambda store: store.wipe_board(),
     "data_version": lambda store: store.data_version(),

@@ -1,0 +1,44 @@
+"""Who holds a claim: this process, by a name from which any other on the same machine can tell that it is dead."""
+
+import os
+import socket
+import uuid
+from contextlib import suppress
+
+from minutebook.store.kernel import Store
+
+
+def new_owner() -> str:
+    """A name for an engine of this process: host:space of process ids:process id:random."""
+    return f"{_here()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+
+
+def is_dead(owner: str) -> bool:
+    """Whether the owner's process has ended; False for one of another machine or container, of which nothing is known.
+
+    A number that was given to a new process since counts as alive: the lease then ends by itself.
+    """
+    here, number, _ = (["", *owner.rsplit(":", 2)])[-3:]
+    if here != _here() or not number.isdecimal():
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:  # it is there, and another user's
+        return False
+    return False
+
+
+def release_the_dead(store: Store) -> int:
+    """Free the jobs that dead processes of this machine held, so that nobody waits for their leases; how many."""
+    running = [state for state in store.jobs() if state.state == "running" and is_dead(state.owner)]
+    return sum(store.release(state.job, state.owner) for state in running)
+
+
+def _here() -> str:
+    """The host, and where the system tells it the space in which process numbers mean something."""
+    space = ""
+    with suppress(OSError):
+        space = os.readlink("/proc/self/ns/pid")  # noqa: PTH115
+    return f"{socket.gethostname()}:{space}"
