@@ -107,6 +107,12 @@ class Scanner:
         self._index += found
         return found
 
+    def step(self) -> int:
+        """Pass over the next byte, whatever it is; how many were passed."""
+        found = bool(self.peek())
+        self._index += found
+        return int(found)
+
     def value(self) -> Span | None:
         """Pass over the value that begins here: its place; None where it is cut off or none."""
         first = self.peek()
@@ -169,6 +175,13 @@ def _end_of(pattern: re.Pattern[bytes], buffer: bytes, index: int) -> int:
     return match.end() if match else index
 
 
+def _commas(scanner: Scanner) -> int:
+    passed = 0
+    while scanner.take(b","):
+        passed += 1
+    return passed
+
+
 class Elements:
     """The objects of a list, the next one from a byte offset on; `offset`, `line` and `broken` move as with Lines.
 
@@ -188,26 +201,32 @@ class Elements:
         if self.offset < self._span[0]:
             self._go_to_the_list()
         scanner = Scanner(self._file, self.offset, self._span[1])
-        scanner.mark = self.offset
-        while scanner.take(b",") or self.offset == self._span[0] + 1:
-            if scanner.peek() == b"]" or scanner.at >= self._stop:
-                break
-            span = scanner.value()
-            if span is None:
-                return  # the file changed under our hands
-            passed = scanner.bytes_of((self.offset, span[0]))
-            found = scanner.bytes_of(span)
-            line = self.line + passed.count(b"\n") + 1
-            self.offset, self.line = span[1], line - 1 + found.count(b"\n")
-            self.last = scanner.peek() != b","
+        while True:
             scanner.mark = self.offset
-            data = object_in(found)
-            if data is None:
-                self.broken.append(line)
-            else:
-                yield Row(line, span[0], len(found), data)
-        if scanner.peek() == b"]":
-            self.offset = self._size
+            commas = _commas(scanner)
+            if scanner.peek() in (b"", b"]"):
+                self.offset = self._size
+                return
+            if scanner.at >= self._stop:
+                return
+            yield from self._element(scanner, alone=commas == (self.offset > self._span[0] + 1))
+
+    def _element(self, scanner: "Scanner", *, alone: bool) -> Iterator[Row]:
+        """The one that begins here. alone: a comma parts it from the one before it, and nothing else does."""
+        start = scanner.at
+        end = scanner.value() and scanner.at
+        if not end:  # a stray sign
+            end = start + scanner.step()
+        found = scanner.bytes_of((start, end))
+        self.line += scanner.bytes_of((self.offset, start)).count(b"\n")
+        row_line = self.line + 1
+        self.offset, self.line = end, self.line + found.count(b"\n")
+        self.last = scanner.peek() != b","
+        data = object_in(found)
+        if (data is None or not alone) and self.broken[-1:] != [row_line]:
+            self.broken.append(row_line)
+        if data is not None:
+            yield Row(row_line, start, len(found), data)
 
     def _go_to_the_list(self) -> None:
         """Behind its opening bracket; the lines before it are counted."""

@@ -35,7 +35,7 @@ def in_pieces(path: Path, stops: list[int]) -> Reading:
         assert not piece.replaced
         total.head, total.cursor = piece.head, piece.cursor
         total.events += piece.events
-        total.broken += piece.broken
+        total.broken = list(dict.fromkeys([*total.broken, *piece.broken]))
         for counts, more in ((total.unknown, piece.unknown), (total.skipped, piece.skipped)):
             for kind, count in more.items():
                 counts[kind] = counts.get(kind, 0) + count
@@ -259,4 +259,17 @@ def test_pieces_of_any_size_read_from_disk_give_the_same(tmp_path: Path, monkeyp
     monkeypatch.setattr(documents, "_CHUNK_BYTES", chunk)
     assert reader.read(path) == whole and len(sources(whole)) == 3
     for cut in range(0, path.stat().st_size, 5):
+        assert in_pieces(path, [cut]) == whole
+
+
+@pytest.mark.parametrize(
+    "between", [b",,", b", junk,", b", null, ", b" ", b", 1 : 2 ,", b', {"role": user},', b", [1], "], ids=repr
+)
+def test_what_is_no_message_is_counted_and_the_next_ones_are_read(tmp_path: Path, between: bytes):
+    first, second = (json.dumps(user(own)).encode() for own in ("m1", "m2"))
+    path = tmp_path / "s.json"
+    path.write_bytes(b'{"info": {"id": "s"},\n"messages":\n[' + first + b"\n" + between + b"\n" + second + b"]}")
+    whole = reader.read(path)
+    assert [e.id for e in sources(whole)] == ["m1", "m2"] and whole.broken
+    for cut in range(path.stat().st_size):
         assert in_pieces(path, [cut]) == whole
