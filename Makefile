@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check format bench eval docs clean
+.PHONY: demo test check format bench mutants eval docs clean
 
 demo: $(READY)
 	@rm -f demo.sqlite demo.sqlite.* demo.sqlite-*
@@ -26,6 +26,10 @@ format: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+# make mutants ROWS="4 112" for some rows of the behaviour specification; CONTRIBUTING.md
+mutants: $(READY)
+	$(BIN)/python -m tests.meta.mutants $(ROWS)
 
 # make eval MODEL=provider/id [BASE_URL=…] [PROMPTS=folder] [LEAST=90] [CASES="trust work"]; evals/README.md
 eval: $(READY)

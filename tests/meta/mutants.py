@@ -5,19 +5,22 @@ mutant is killed when one fails, and has survived when all pass. Exit code 1 whe
 """
 
 import argparse
+import multiprocessing
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Literal, NamedTuple
+
+import pytest
 
 from tests.meta.spec_rows import PACKAGE, ROOT, Mutant, in_scope, named_tests, read_rows
 
@@ -26,8 +29,25 @@ NOT_COPIED = (".*", "__pycache__", "*.sqlite*", "build", "dist")
 RUN_MAX_SECONDS = 300
 UNCHANGED_MAX_SECONDS = 1_800
 TIMED = re.compile(r"^([\d.]+)s (?:call|setup|teardown) +(\S+?)(?:\[.*\])?$", re.MULTILINE)
-PYTEST_VERDICTS: Mapping[int, Verdict] = {0: "survived", 1: "killed"}
-"""Every other exit code says that pytest could not run the tests, which shows nothing about them."""
+OFFLINE = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "LITELLM_OFFLINE_MODE")
+OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "--timeout=60", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+RAN = 100
+"""Added to pytest's exit code, so that it is told from that of a process which broke before."""
+TIMES = count(1)
+VERDICTS: Mapping[int, Verdict] = {RAN: "survived", RAN + 1: "killed"}
+"""Every other code says that pytest could not run the tests, which shows nothing about them."""
+
+
+PROCESSES = multiprocessing.get_context("forkserver")
+PRELOADED = ["pytest", "hypothesis", "litellm", "huey", "pydantic", "rich.console", "click", "tenacity"]
+"""Libraries that many tests load, loaded once. A name that is not installed does not matter."""
+
+
+class Ran(NamedTuple):
+    """RAN and pytest's exit code, and what it printed."""
+
+    code: int
+    output: str
 
 
 class Judged(NamedTuple):
@@ -44,18 +64,32 @@ def copy_tree(folder: Path, root: Path = ROOT) -> Path:
     return Path(shutil.copytree(root, folder, ignore=shutil.ignore_patterns(*NOT_COPIED)))
 
 
-def run_tests(
-    copy: Path, node_ids: Iterable[str], *, seconds: int = RUN_MAX_SECONDS
-) -> subprocess.CompletedProcess[str]:
-    """Run tests against the copy, up to the first that fails; a run that hangs is ended, and has failed."""
-    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--timeout=60", *node_ids]
-    try:
-        return subprocess.run(
-            command, cwd=copy, env=environment, capture_output=True, text=True, timeout=seconds, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return subprocess.CompletedProcess(command, 1, "the tests hung", "")
+def run_tests(copy: Path, arguments: Iterable[str], *, seconds: int = RUN_MAX_SECONDS) -> Ran:
+    """Run pytest against the copy, up to the first test that fails; a run that hangs is ended, and has failed."""
+    output = copy.with_suffix(".txt")
+    run = PROCESSES.Process(target=_pytest, args=(copy, list(arguments), output))
+    run.start()
+    run.join(seconds)
+    if run.exitcode is None:
+        run.kill()
+        run.join()
+        return Ran(RAN + 1, "the tests hung")
+    return Ran(run.exitcode, output.read_text(errors="replace"))
+
+
+def _pytest(copy: Path, arguments: list[str], output: Path) -> None:
+    """In a process of its own, forked from one that has the slow libraries loaded, and nothing of the product."""
+    with output.open("w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    os.chdir(copy)
+    os.environ["PYTHONPATH"] = str(copy)
+    sys.path.insert(0, str(copy))
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", PACKAGE)]:
+        del sys.modules[name]
+    code = pytest.main([*OPTIONS, *arguments])
+    sys.stdout.flush()
+    os._exit(RAN + code)  # threads that a failed test left behind are not waited for
 
 
 def judge(mutant: Mutant, copy: Path, node_ids: Sequence[str]) -> Judged:
@@ -67,13 +101,19 @@ def judge(mutant: Mutant, copy: Path, node_ids: Sequence[str]) -> Judged:
         return Judged(mutant, "stale", 0, f"its old text stands {text.count(mutant.old)} times in {mutant.file}")
     if not node_ids:
         return Judged(mutant, "untested", 0, "no test names the row")
-    path.write_text(text.replace(mutant.old, mutant.new))
+    _write(path, text.replace(mutant.old, mutant.new))
     try:
         done = run_tests(copy, node_ids)
     finally:
-        path.write_text(text)
-    verdict = PYTEST_VERDICTS.get(done.returncode, "broken")
-    return Judged(mutant, verdict, time.monotonic() - started, "\n".join((done.stdout + done.stderr).splitlines()[-3:]))
+        _write(path, text)
+    verdict = VERDICTS.get(done.code, "broken")
+    return Judged(mutant, verdict, time.monotonic() - started, "\n".join(done.output.splitlines()[-3:]))
+
+
+def _write(path: Path, text: str) -> None:
+    """With a time of its own, by which Python sees that what it compiled before is out of date."""
+    path.write_text(text)
+    os.utime(path, (next(TIMES),) * 2)
 
 
 def judge_all(mutants: Sequence[Mutant], tests: Mapping[str, Sequence[str]], folder: Path, jobs: int) -> list[Judged]:
@@ -99,12 +139,12 @@ def judge_all(mutants: Sequence[Mutant], tests: Mapping[str, Sequence[str]], fol
 def run_unchanged(tests: Iterable[str], folder: Path) -> dict[str, float] | None:
     """Node id → seconds of the tests without a mutant, in a copy as well; None when one fails: that shows nothing."""
     done = run_tests(copy_tree(folder / "unchanged"), ["--durations=0", *tests], seconds=UNCHANGED_MAX_SECONDS)
-    print("unchanged:", (done.stdout.splitlines() or ["no output"])[-1], flush=True)
-    if done.returncode:
-        print(done.stdout[-3000:], done.stderr[-1000:])
+    print("unchanged:", (done.output.splitlines() or ["no output"])[-1], flush=True)
+    if done.code != RAN:
+        print(done.output[-3000:])
         return None
     seconds: Counter[str] = Counter()
-    for spent, node_id in TIMED.findall(done.stdout):
+    for spent, node_id in TIMED.findall(done.output):
         seconds[node_id] += float(spent)  # type: ignore[assignment]
     return dict(seconds)
 
@@ -119,6 +159,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = [row for row in in_scope(read_rows()) if not wanted or row.number in wanted]
     tests = named_tests()
     named = list(dict.fromkeys(test for row in rows for test in tests.get(row.number, ())))
+    os.environ.update(dict.fromkeys(OFFLINE, "True"))
+    PROCESSES.set_forkserver_preload(PRELOADED)
     with tempfile.TemporaryDirectory(prefix="mutants-") as name:
         seconds = run_unchanged(named, Path(name))
         if seconds is None:

@@ -22,7 +22,8 @@ from builders import (
 from observing import capped, chunk_of, context, proposal, request, run, texts
 
 from minutebook.errors import ProviderFailed, SpanFailed
-from minutebook.pipeline.branches import Path
+from minutebook.pipeline import ledger
+from minutebook.pipeline.branches import Path, memory_stream
 from minutebook.pipeline.deliveries import HostCompaction
 from minutebook.pipeline.outcomes import Committed, Outcome, Refused, commit_outcome
 from minutebook.pipeline.recall import recall
@@ -70,8 +71,8 @@ def test_a_block_has_alias_role_name_and_local_minute_003_002(store: Store) -> N
     blocks = request(chunk_of(store, branch)).split(SEPARATOR)
     assert blocks == [
         "[s1] user, 2026-05-02 12:30\nhello",
-        f"[s2] tool_result Read (error), {UNREADABLE_TIME}\nno such file",
-        f"[s3] custom todo, {UNREADABLE_TIME}\nx",
+        "[s2] tool_result Read (error), ????-??-?? ??:??\nno such file",
+        "[s3] custom todo, ????-??-?? ??:??\nx",
     ]
 
 
@@ -172,6 +173,12 @@ def test_a_cap_of_exactly_the_first_block_sends_only_that_one_003_005(store: Sto
     assert texts(chunk_of(store, branch)) == ["b", "c"]
 
 
+def test_what_comes_after_one_that_does_not_fit_waits_too_003_005(store: Store) -> None:
+    branch = deliver(store, [say("small", id="a"), say("b" * 2_000, id="b"), say("small too", id="c")])
+    prepared = chunk_of(store, branch, settings=capped(300))
+    assert (texts(prepared), prepared.covers) == (["small"], 1)
+
+
 def test_separators_count_in_the_cap_003_005(store: Store) -> None:
     header = len(f"[s1] user, {MINUTE}\n")
     branch = deliver(store, [say(name * (2_000 - header), id=name) for name in "ab"])
@@ -207,6 +214,12 @@ def test_a_lone_entry_over_the_cap_is_an_excerpt_within_it_003_006(store: Store)
     assert [held.record.source_ids for held in memory.observations.values()] == [("big",)]
     (recalled,) = recall(store, branch, next(iter(memory.observations))).sources
     assert entry_text(recalled.entry) == long
+
+
+def test_an_entry_just_over_the_cap_is_an_excerpt_003_006(store: Store) -> None:
+    branch = deliver(store, [say("x" * 1_024)])
+    (shown,) = chunk_of(store, branch, settings=capped(256)).batch.sources
+    assert shown.excerpted and estimate_tokens(shown_text(shown)) <= 256
 
 
 def test_an_entry_over_the_cap_waits_for_its_own_run_003_006(store: Store) -> None:
@@ -245,6 +258,7 @@ def test_one_entry_holds_all_accepted_in_order_and_covers_the_chunk_003_008(stor
     assert isinstance(done, Committed)
     (written,) = done.entries
     assert (written.kind, written.since, written.covers, written.covers_id) == (OBSERVATIONS, 0, 3, "e3")
+    assert store.tip(memory_stream(branch.key)).marks[ledger.OBSERVER] == 3
     assert [each["content"] for each in written.data["observations"]] == ["b", "a", "c"]
     assert {name: written.data[name] for name in ("mind", "coversUpToId", "producer")} == {
         "mind": "scripted",

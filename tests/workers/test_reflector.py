@@ -159,6 +159,7 @@ def test_the_wording_of_an_existing_reflection_is_a_duplicate_003_023(store: Sto
 
 def test_it_covers_the_observations_that_it_read_003_024(store: Store) -> None:
     branch = branch_with(store, A)
+    deliver(store, [say("not observed yet")])
     prepared = prepared_of(store, branch)
     deliver(store, [say("later")])
     remember(store, branch, observations=[B])
@@ -168,7 +169,7 @@ def test_it_covers_the_observations_that_it_read_003_024(store: Store) -> None:
     assert (written.kind, written.since, written.covers, written.covers_id) == (REFLECTIONS, 2, 2, "e2")
     assert written.data["mind"] == "scripted"
     assert reflected(store, branch) == 2
-    assert memory_of(store, branch).observed == 3
+    assert memory_of(store, branch).observed == 4
 
 
 def test_without_observations_there_is_nothing_to_do_003_024(store: Store) -> None:

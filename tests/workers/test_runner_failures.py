@@ -74,13 +74,12 @@ def poison(entry_id: str) -> Callable[[Any, Desk], None]:
     return script
 
 
-@pytest.mark.parametrize("max_tries", [1, 5])
+@pytest.mark.parametrize(("settings", "max_tries"), [(replace(SMALL, span_max_tries=1), 1), (SMALL, 5)])
 def test_a_poison_entry_becomes_a_gap_and_the_rest_is_observed_003_012(
-    store: Store, clock: Clock, max_tries: int
+    store: Store, clock: Clock, settings: Settings, max_tries: int
 ) -> None:
     branch = session_of_entries(store, 8)
     mind = ScriptedMind(poison("s1-e2"))
-    settings = replace(SMALL, span_max_tries=max_tries)
     ended = []
     while memory_of(store, branch).observed < 8:
         ended.append(run(store, observer_of(branch), mind, settings).ended)

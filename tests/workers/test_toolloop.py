@@ -133,7 +133,7 @@ def test_prose_ends_the_run_with_nothing_said_003_010(text: str) -> None:
         (replace(DONE, ended="tool_calls"), "nothing_called"),
     ],
 )
-def test_an_answer_that_is_no_whole_one_fails_the_span_003_011_012(last: Any, reason: str) -> None:
+def test_an_answer_that_is_no_whole_one_fails_the_span_003_011_012_026_046(last: Any, reason: str) -> None:
     desk, script = Desk(), Script(answer(record("one")), last)
     with pytest.raises(SpanFailed) as failure:
         held(desk, script)
@@ -141,7 +141,7 @@ def test_an_answer_that_is_no_whole_one_fails_the_span_003_011_012(last: Any, re
     assert desk.contents == ["one"], "nothing of the broken answer; the role throws the desk away"
 
 
-def test_a_model_that_never_stops_is_cut_after_so_many_replies_003_129() -> None:
+def test_a_model_that_never_stops_is_cut_after_so_many_replies_003_011_129() -> None:
     script = Script(answer(record("again")))
     with pytest.raises(SpanFailed, match="agent_max_turns = 4") as failure:
         held(Desk(), script, max_turns=4)
