@@ -203,8 +203,11 @@ class Board(Protocol):
     def take_dirty(self, limit: int) -> list[Dirty]:
         """Dirty branches, oldest mark first; they stay until settled. Called by the dispatcher."""
 
-    def settle_dirty(self, taken: Dirty) -> bool:
-        """Clear a taken key; False when it was marked again meanwhile, and then it stays."""
+    def settle_dirty(self, *taken: Dirty, jobs: Sequence[Job] = ()) -> int:
+        """Make jobs pending as `queue` does, and clear taken keys, in one transaction; how many were cleared.
+
+        A key that was marked again meanwhile stays.
+        """
 
     def queue(self, job: Job, *, delay_seconds: float = 0.0) -> bool:
         """Make a job pending; False and no change when it is pending or running already."""

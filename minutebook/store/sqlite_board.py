@@ -1,6 +1,6 @@
 """The board in the SQLite file: dirty branches, jobs, claims with leases and fencing tokens."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from minutebook.store.kernel import Claim, Dirty, Job, JobState
@@ -11,6 +11,11 @@ READY_AT = "CASE state WHEN 'pending' THEN not_before ELSE lease_ends END"
 THIS_JOB = "role = :role AND lineage = :lineage AND branch = :branch"
 AHEAD = "max(0, written_at - :now)"
 """By how much the clock went back since the times of a job were set."""
+QUEUE = (
+    "INSERT INTO job (role, lineage, branch, state, not_before, written_at)"
+    " VALUES (:role, :lineage, :branch, 'pending', :now + :delay_seconds, :now)"
+    " ON CONFLICT (role, lineage, branch) DO NOTHING"
+)
 STILL_OURS = THIS_JOB + " AND state = 'running' AND token = :token AND lease_ends > :now"
 
 
@@ -28,17 +33,16 @@ class Board(Database):
         rows = self.rows("SELECT key, revision FROM dirty ORDER BY revision LIMIT ?", (limit,))
         return [Dirty(text_of(key), revision) for key, revision in rows]
 
-    def settle_dirty(self, taken: Dirty) -> bool:
-        sql = "DELETE FROM dirty WHERE key = :key AND revision = :revision"
-        return self._changed(sql, {"key": bound(taken.key), "revision": taken.revision})
+    def settle_dirty(self, *taken: Dirty, jobs: Sequence[Job] = ()) -> int:
+        now = self.now()
+        with self.writing() as connection:
+            connection.executemany(QUEUE, [_queued(job, now, 0.0) for job in jobs])
+            return connection.executemany(
+                "DELETE FROM dirty WHERE key = ? AND revision = ?", [(bound(each.key), each.revision) for each in taken]
+            ).rowcount
 
     def queue(self, job: Job, *, delay_seconds: float = 0.0) -> bool:
-        return self._changed(
-            "INSERT INTO job (role, lineage, branch, state, not_before, written_at)"
-            " VALUES (:role, :lineage, :branch, 'pending', :now + :delay_seconds, :now)"
-            " ON CONFLICT (role, lineage, branch) DO NOTHING",
-            {**_job_key(job), "now": self.now(), "delay_seconds": delay_seconds},
-        )
+        return self._changed(QUEUE, _queued(job, self.now(), delay_seconds))
 
     def ready(self, roles: Iterable[str], limit: int) -> list[JobState]:
         wanted = [bound(role) for role in roles]
@@ -138,6 +142,10 @@ def write_dirty(connection: Connection, key: str) -> None:
 
 def _job_key(job: Job) -> dict[str, Any]:
     return {"role": bound(job.role), "lineage": bound(job.lineage), "branch": bound(job.branch)}
+
+
+def _queued(job: Job, now: float, delay_seconds: float) -> dict[str, Any]:
+    return {**_job_key(job), "now": now, "delay_seconds": delay_seconds}
 
 
 def _job_state(row: tuple[Any, ...]) -> JobState:

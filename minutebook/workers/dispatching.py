@@ -1,7 +1,8 @@
 """From dirty branches to jobs on the board. What is due is derived from the ledger each time; nothing is kept here."""
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
+from itertools import chain
 
 from minutebook.errors import MinutebookError, StoreBusy, StoreFull, StoreReadOnly
 from minutebook.pipeline import questions, workbook
@@ -33,24 +34,28 @@ class Dispatcher:
     def take_dirty(self) -> bool:
         """Queue what is due on the dirty branches; True when there may be more of them."""
         taken = self._store.take_dirty(DIRTY_LIMIT)
+        if not taken:
+            return False
         # Read before anything is queued: a job that begins after this sees what made its branch dirty.
-        running = self._running() if taken else set()
-        settled = [self._store.settle_dirty(dirty) for dirty in taken if self._queue_due(dirty.key, running)]
-        return len(taken) == DIRTY_LIMIT and bool(settled)
+        running = self._running()
+        due = {dirty: self._due_jobs(dirty.key) for dirty in taken}
+        # A branch stays dirty while work that is due there is running: it may have begun before the branch moved.
+        done = [dirty for dirty, jobs in due.items() if running.isdisjoint(jobs)]
+        cleared = self._store.settle_dirty(*done, jobs=[*chain.from_iterable(due.values())])
+        return len(taken) == DIRTY_LIMIT and cleared > 0
 
     def take_idle(self) -> None:
         """Queue what is due because a session went quiet."""
         now = self._store.now()
         for key in [key for key, at in self._flush_at.items() if at <= now]:
             del self._flush_at[key]
-            self._queue_due(key, ())
+            self._queue(self._due_jobs(key))
 
     def sweep(self) -> None:
         """Queue what is due on any branch, whatever the board says."""
         for branch in list_branches(self._store):
-            self._queue_due(branch.key, (), branch)
-        for question in questions.open_questions(self._store):
-            self._store.queue(question.job)
+            self._queue(self._due_jobs(branch.key, branch))
+        self._queue(question.job for question in questions.open_questions(self._store))
 
     def forget_questions(self) -> None:
         """Remove questions for which nobody waits any more."""
@@ -63,28 +68,30 @@ class Dispatcher:
     def _running(self) -> set[Job]:
         return {state.job for state in self._store.jobs() if state.state == "running"}
 
-    def _queue_due(self, key: str, running: Collection[Job], branch: Branch | None = None) -> bool:
-        """False when the branch must stay dirty: due work is running that may have begun before the branch moved."""
+    def _queue(self, jobs: Iterable[Job]) -> None:
+        for job in jobs:
+            self._store.queue(job)
+
+    def _due_jobs(self, key: str, branch: Branch | None = None) -> list[Job]:
+        """What is due on a branch; nothing where that cannot be told, which is noted."""
         try:
             branch = branch or find_branch(self._store, key)
-            done = branch is None or self._queue_roles(branch, running)
+            jobs = [] if branch is None else self._jobs_of(branch)
             self.unreadable.discard(key)
-            return done
+            return jobs
         except WHOLE_STORE:
             raise
         except Exception as error:
             self.unreadable.add(key)
             self._note(key, error)
-            return True
+            return []
 
-    def _queue_roles(self, branch: Branch, running: Collection[Job]) -> bool:
+    def _jobs_of(self, branch: Branch) -> list[Job]:
         settings = self._settings_for(branch)
         state = read_state(self._store, branch)
         due = due_roles(state, settings)
         self._note_flush(branch.key, state, settings, "observer" in due)
-        jobs = [Job(role, branch.lineage, branch.key) for role in due]
-        refused = [job for job in jobs if not self._store.queue(job)]
-        return not any(job in running for job in refused)
+        return [Job(role, branch.lineage, branch.key) for role in due]
 
     def _note_flush(self, key: str, state: BranchState, settings: Settings, due: bool) -> None:
         """Look again when the session counts as idle, if that would make the observer due."""

@@ -38,6 +38,20 @@ class DirtyContract:
         assert store.settle_dirty(again)
         assert behind.dirty_keys() == set()
 
+    def test_what_is_due_is_queued_as_its_keys_are_settled(self, store: Store, another: Store, behind: Behind) -> None:
+        for key in ("a", "b", "c"):
+            store.mark_dirty(key)
+        other, pending = replace(JOB, role="other"), replace(JOB, role="pending")
+        store.queue(JOB)
+        claimed(take(store))
+        store.queue(pending)
+        taken = another.take_dirty(9)
+        store.mark_dirty("b")
+        assert another.settle_dirty(*taken, jobs=[JOB, other, pending, other]) == 2
+        assert behind.dirty_keys() == {"b"}
+        states = {(job.job.role, job.state) for job in store.jobs()}
+        assert states == {("observer", "running"), ("other", "pending"), ("pending", "pending")}
+
     def test_a_revision_is_never_used_again(self, store: Store) -> None:
         """A slow dispatcher that still holds an old revision cannot settle a later mark."""
         old: list[Dirty] = []
