@@ -12,7 +12,7 @@ from typing import Literal
 
 from minutebook.cli.place import Place, may_be_there
 from minutebook.cli.showing_status import broken_lines
-from minutebook.errors import MinutebookError
+from minutebook.errors import MinutebookError, StoreReadOnly
 from minutebook.pipeline.sessions import list_sessions
 from minutebook.pipeline.workbook import ERRORS
 from minutebook.store import codec
@@ -27,6 +27,7 @@ CLOCK_EARLIEST = 1_735_689_600.0  # 2025-01-01: no store of ours is older
 CLOCK_SLACK_SECONDS = 60.0
 WAL_HEADER = b"\x02\x02"
 EXTRAS = {"models": "litellm", "redis": "redis", "search": "numpy"}
+ROLES = ("observer", "reflector", "digester", "dropper", "judge")
 SCRIPTS = ("om", "minutebook")
 SHOWN = 5
 
@@ -50,7 +51,8 @@ def checks(place: Place) -> Iterator[Check]:
     yield disk(place.store_file)
     yield clock(time.time())
     yield worker(place.store_file)
-    yield from (extra(name, module) for name, module in EXTRAS.items())
+    for name, module in EXTRAS.items():
+        yield extra(name, module, needed=name == "models" and asks_models(place))
     yield from store_checks(place)
 
 
@@ -141,10 +143,21 @@ def worker(store_file: Path) -> Check:
     return Check("worker", "info", "none is running; `om worker` starts one")
 
 
-def extra(name: str, module: str) -> Check:
-    """Whether an optional part is installed."""
+def asks_models(place: Place) -> bool:
+    """Whether the settings name a model for some role."""
+    try:
+        return any(place.settings.chain_of(role) for role in ROLES)
+    except MinutebookError:
+        return False  # the line of the settings says what is wrong
+
+
+def extra(name: str, module: str, *, needed: bool = False) -> Check:
+    """Whether an optional part is installed, and whether it may be missing."""
+    install = f"pip install 'minutebook[{name}]'"
     if find_spec(module) is None:
-        return Check(f"extra {name}", "info", f"not installed: pip install 'minutebook[{name}]'")
+        if needed:
+            return Check(f"extra {name}", "fail", "not installed, and the settings name a model", install)
+        return Check(f"extra {name}", "info", f"not installed: {install}")
     return Check(f"extra {name}", "ok", "installed")
 
 
@@ -174,13 +187,22 @@ def store_failed(file: Path, error: MinutebookError) -> Check:
 
 
 def _opened(store: Store, file: Path) -> Iterator[Check]:
-    store.put(Put("doctor", "probe", "{}"))
-    store.delete("doctor", "probe")
-    yield Check("store", "ok", f"{file}: opens and can be written, {file.stat().st_size / 1024**2:,.1f} MB")
+    yield writing(store, file)
     yield journal(file)
     yield access(file)
     yield from intake(store)
     yield from roles(store)
+
+
+def writing(store: Store, file: Path) -> Check:
+    """Whether the store takes a write; one that can only be looked at has other lines that tell more."""
+    try:
+        store.put(Put("doctor", "probe", "{}"))
+        store.delete("doctor", "probe")
+    except StoreReadOnly:
+        said = f"{file}: can be looked at and not be written"
+        return Check("store", "fail", said, "make the file and its folder writable for this user")
+    return Check("store", "ok", f"{file}: opens and can be written, {file.stat().st_size / 1024**2:,.1f} MB")
 
 
 def journal(file: Path) -> Check:

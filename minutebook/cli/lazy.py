@@ -14,7 +14,8 @@ import click
 from minutebook.errors import MinutebookError
 
 UNEXPECTED = 70
-INTERRUPTED = 130
+KILLED = 128
+"""And the number of the signal: 130 for Ctrl-C."""
 PIPE_CLOSED = 141
 OUTPUT_LOST = 74
 OUTPUT_FAULTS = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG)
@@ -94,8 +95,10 @@ def _exit_code(run: Any) -> int:
     except (PipeClosed, BrokenPipeError):
         _leave_pipe()
         return PIPE_CLOSED
-    except (click.Abort, KeyboardInterrupt):
-        return INTERRUPTED
+    except (click.Abort, KeyboardInterrupt) as error:
+        from minutebook.cli.stopping import signal_of
+
+        return KILLED + signal_of(error)
     except click.ClickException as error:
         error.show()
         return error.exit_code

@@ -18,6 +18,7 @@ from minutebook.store.opening import open_store
 
 EMPTY = Branch(key="", host="", session="", lineage="")
 """Stands in where no session was taken in yet: every number of it is zero."""
+ONLY_SUB_AGENTS = "only sub-agents' sessions were taken in; `om sessions` lists them, and --session KEY names one"
 NOTHING_YET = "no session was taken in yet; try `om ingest FILE` or `om replay FILE`"
 
 
@@ -55,16 +56,17 @@ class Place:
     @cached_property
     def store(self) -> Store:
         """The store, opened. The user's own is made when it is not there, so that nothing has to be set up first."""
+        self.check_store()
+        return open_store(self.url, create=self.named_store is None or self.creating)
+
+    def check_store(self) -> None:
+        """Raise BadInput where a store was named that is not there, and must be."""
         if self.named_store is None or self.creating:
-            return open_store(self.url)
+            return
         if not self.url:
             raise BadInput("--store: give a path or sqlite:///path")
-        if "://" not in self.url or self.url.startswith("sqlite://"):
-            self._must_be_there()
-        return open_store(self.url, create=False)
-
-    def _must_be_there(self) -> None:
-        if not may_be_there(self.store_file):
+        is_file = "://" not in self.url or self.url.startswith("sqlite://")
+        if is_file and not may_be_there(self.store_file):
             raise BadInput(f"{self.store_file}: no store there; check --store, or take sessions in: om ingest FILE")
 
     @cached_property
@@ -93,7 +95,7 @@ class Place:
     def some_branch(self) -> Branch:
         """The branch, for commands that cannot do without one; NotFound."""
         if not self.branch.key:
-            raise NotFound(NOTHING_YET)
+            raise NotFound(ONLY_SUB_AGENTS if self.sessions else NOTHING_YET)
         return self.branch
 
     def branches_of(self, session: Session) -> list[Branch]:

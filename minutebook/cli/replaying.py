@@ -10,9 +10,11 @@ from pathlib import Path
 
 import click
 
+from minutebook.cli.checks import ROLES
 from minutebook.cli.options import JSON, PROJECT, SET, flags_of, model_flags
 from minutebook.cli.place import Place, file_of
 from minutebook.cli.showing import counted, one_line, remark, write_json
+from minutebook.cli.stopping import STOPPING, stops_like_ctrl_c, was_interrupted
 from minutebook.errors import BadInput
 from minutebook.store.kernel import Store
 from minutebook.workers.choosing import minds_of
@@ -75,7 +77,7 @@ def replay(
     if store is not None and not store.strip():
         raise BadInput("--store: give a path or sqlite:///path")
     recordings = [read_recording(file) for file in dict.fromkeys(files)]
-    with _store_at(store, keep) as (url, kept):
+    with stops_like_ctrl_c(), _store_at(store, keep) as (url, kept):
         flags = {**flags_of(assigned), **model_flags(model, base_url)}
         place = Place(named_store=url, project=(project or Path.cwd()).absolute(), flags=flags, creating=True)
         settings = place.settings
@@ -92,13 +94,6 @@ def replay(
             done = report.run(place.store, recordings)
     if any(map(was_left_undone, done)):
         click.get_current_context().exit(1)
-
-
-def was_interrupted(error: BaseException | None) -> bool:
-    """Whether it is a Ctrl-C, or came of one: a lock that it broke into complains that it is not held any more."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
 
 
 def was_left_undone(replayed: Replayed) -> bool:
@@ -148,7 +143,8 @@ class _Report:
         return done
 
     def _one(self, store: Store, recording: Recording) -> Replayed:
-        with _progress(recording.path.name) as tell:
+        asks_models = any(map(self.options.settings.chain_of, ROLES))
+        with stops_like_ctrl_c(STOPPING if asks_models else ""), _progress(recording.path.name) as tell:
             reached: list[Progress] = []
 
             def told(progress: Progress) -> None:

@@ -16,6 +16,7 @@ BAR_CELLS = 16
 LABEL_WIDTH = 20
 BROKEN_LISTED = 12
 GAPS_LISTED = 5
+NO_SESSION = "No session yet: om ingest FILE takes one in"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +29,12 @@ class Row:
     after: str = ""
 
 
-def show_status(status: Status) -> None:
-    """The whole status on stdout."""
+def show_status(status: Status, nothing: str = NO_SESSION) -> None:
+    """The whole status on stdout. nothing: what is said where there is no session to tell of."""
     from rich.text import Text
 
     out = console()
-    out.print(Text(heading(status), style="bold"), no_wrap=True, overflow="ellipsis")
+    out.print(Text(heading(status) or nothing, style="bold"), no_wrap=True, overflow="ellipsis")
     out.print(Text(subheading(status), style="dim"), soft_wrap=True)
     for block in (records(status), clocks(status), rest(status)):
         out.print()
@@ -67,9 +68,7 @@ def bar(reading: Reading) -> str:
 
 
 def heading(status: Status) -> str:
-    """Which session this is."""
-    if not status.branch.key:
-        return "No session yet: om ingest FILE takes one in"
+    """Which session this is; "" for none."""
     title = status.session.title if status.session else ""
     return " ".join(filter(None, (one_line(status.branch.key), f"“{one_line(title)}”" if title else "")))
 

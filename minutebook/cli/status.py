@@ -3,7 +3,7 @@
 import click
 
 from minutebook.cli.options import JSON, placed
-from minutebook.cli.place import Place
+from minutebook.cli.place import ONLY_SUB_AGENTS, Place
 from minutebook.cli.showing import write_json
 from minutebook.pipeline.status import read_status
 
@@ -27,5 +27,6 @@ def status(ctx: click.Context, place: Place, as_json: bool) -> None:
     if as_json:
         write_json(showing_status.as_data(found))
     else:
-        showing_status.show_status(found)
+        nothing = f"No session: {ONLY_SUB_AGENTS}" if place.sessions else showing_status.NO_SESSION
+        showing_status.show_status(found, nothing)
     ctx.exit(1 if found.not_made else 0)

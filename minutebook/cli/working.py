@@ -12,7 +12,7 @@ ROLES = ("observer", "reflector", "digester", "dropper", "judge")
 
 
 @click.command(short_help="do the background work")
-@placed(choosing=False, creating=True)
+@placed(choosing=False)
 @click.option("--role", "roles", type=click.Choice(ROLES), multiple=True, help="Only this role; may be repeated.")
 @click.option("--concurrency", type=click.IntRange(1, 64), metavar="N", help="Jobs of one role at once.")
 @click.option("--until-idle", is_flag=True, help="Leave when nothing is left to do.")
@@ -39,5 +39,6 @@ def worker(
 
     logging.basicConfig(format="om worker: %(message)s", level=logging.WARNING)
     load(None, place.flags)  # a wrong value is said now; one of a project's file only holds up that project
+    place.check_store()
     settings_for = ProjectSettings(place.flags)
     ctx.exit(run_worker(place.url, roles or ROLES, concurrency, until_idle, idle_exit, settings_for=settings_for))

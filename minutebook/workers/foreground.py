@@ -32,7 +32,7 @@ def run_worker(
     intake: Callable[[Store], object] | None = None,
     stop_seconds: float = STOP_SECONDS,
 ) -> int:
-    """Work on a store until SIGTERM or SIGINT, until idle, or until idle for so long; returns the exit code.
+    """Work on a store until a signal to stop, until idle, or until idle for so long; returns the exit code.
 
     concurrency: jobs of one role at once, the setting when None. 1: only jobs that pause after a failure are left, or a
     branch whose settings or state cannot be read.
@@ -63,9 +63,14 @@ def run_worker(
 
 @contextmanager
 def stop_on_signals() -> Iterator[threading.Event]:
-    """An event that SIGTERM and SIGINT set; the second signal does what it always did. Main thread only."""
+    """An event that SIGTERM, SIGINT and SIGHUP set; the second signal does what it always did. Main thread only.
+
+    A worker that was started with nohup outlives its terminal.
+    """
     stopped = threading.Event()
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    if before[signal.SIGHUP] == signal.SIG_IGN:
+        del before[signal.SIGHUP]
 
     def stop(number: int, frame: FrameType | None) -> None:
         stopped.set()

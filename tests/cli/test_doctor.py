@@ -90,6 +90,15 @@ def test_old_versions_and_a_wrong_clock_fail() -> None:
     assert checks.clock(0.0).verdict == "fail"
 
 
+def test_a_model_without_litellm_fails_and_without_a_model_nothing_is_missing(
+    om: Om, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "litellm", None)
+    assert checks_of(om, code=0)["extra models"].verdict == "info"
+    check = checks_of(om, "--set", "dropper_model=openai/gpt-5-mini", code=1)["extra models"]
+    assert (check.verdict, check.fix) == ("fail", "pip install 'minutebook[models]'")
+
+
 def test_a_worker_that_listens_is_seen(store: Store, store_path: Path) -> None:
     from minutebook.hosts.bell import wake_path
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from commands import Om, data_of
 
-from minutebook.cli.replaying import was_interrupted
 from minutebook.cli.showing_replay import excerpt_of, sections_of
+from minutebook.cli.stopping import was_interrupted
 
 SETTINGS = {
     "observe_after_tokens": 200,

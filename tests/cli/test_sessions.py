@@ -58,6 +58,7 @@ def test_a_store_that_was_named_must_be_there(om: Om, tmp_path: Path) -> None:
         result.stderr
         == f"om: {tmp_path}/nope.sqlite: no store there; check --store, or take sessions in: om ingest FILE\n"
     )
+    assert om("worker", "--store", str(tmp_path / "nope.sqlite"), code=2).stderr == result.stderr
     assert not (tmp_path / "nope.sqlite").exists()
     assert om("sessions", "--store", "", code=2).stderr.startswith("om: --store")
     assert "unknown kind 'ftp'" in om("sessions", "--store", "ftp://x", code=2).stderr

@@ -11,6 +11,7 @@ from commands import Om, data_of
 from minutebook.cli import showing_status
 from minutebook.pipeline.clocks import Reading
 from minutebook.pipeline.deliveries import Reading as Delivered
+from minutebook.pipeline.deliveries import SessionHead
 from minutebook.pipeline.folding import Gap
 from minutebook.pipeline.intake import accept_turns
 from minutebook.pipeline.status import RoleError, Status, read_status
@@ -211,6 +212,14 @@ def test_before_any_memory_003_105_003_111(om: Om, project: Path) -> None:
     assert (data["entries"], data["digest"], data["due"], data["not_made"]) == (0, None, {}, False)
 
 
+def test_where_only_sub_agents_were_taken_in_it_says_so(om: Om, store: Store, project: Path) -> None:
+    accept_turns(store, Delivered(head=SessionHead(host="neutral", session="s1", agent="a1"), events=[say("hi")]))
+    result = om("status", code=0)
+    assert "No session: only sub-agents' sessions were taken in" in result.stdout
+    assert "--session KEY" in om("note", "hi", code=1).stderr
+    assert om("status", "--session", "neutral:s1/a1", code=0).stdout.startswith("neutral:s1/a1")
+
+
 def test_exit_code_1_when_memory_is_due_and_not_made_003_105(om: Om, store: Store) -> None:
     deliver(store, [say(TEXT * 12, id="e1")])
     assert "Due: observer" in om("status", code=0).stdout, "it has only just become due"
@@ -219,7 +228,7 @@ def test_exit_code_1_when_memory_is_due_and_not_made_003_105(om: Om, store: Stor
     assert data_of(om("status", "--json", code=1))["not_made"] is True
 
 
-def test_the_panel_golden(om: Om, store: Store) -> None:
+def test_the_panel_golden_003_097_127(om: Om, store: Store) -> None:
     branch = deliver(store, [say("Fix it", id="e1"), reply(TEXT, id="e2")], ended=False)
     remember(store, branch, observations=[OLD], reflections=[FIRST], mind="extractive")
     assert om("status", code=0).stdout == GOLDEN
