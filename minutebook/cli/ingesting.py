@@ -22,7 +22,7 @@ from minutebook.pipeline.intake import accept_turns, mark_ended
 from minutebook.pipeline.sessions import Session, find_session, list_sessions, session_key
 from minutebook.zones import machine_zone
 
-STEP_BYTES = 4 * 1024 * 1024
+STEP_BYTES = 1024 * 1024
 """A file is read and taken in by so much at a time."""
 
 

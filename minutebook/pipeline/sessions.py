@@ -13,6 +13,7 @@ SESSIONS = "sessions"
 BROKEN_SHOWN = 50
 COMPACTIONS_KNOWN = 500
 TITLE_CHARACTERS = 80
+TITLE_FROM_CHARACTERS = 10_000
 
 
 def session_key(head: SessionHead) -> str:
@@ -111,7 +112,7 @@ def session_put(session: Session) -> Put:
 
 def shortened(text: str) -> str:
     """The beginning of a text on one line, as a title."""
-    line = " ".join(text.split())
+    line = " ".join(text.lstrip()[:TITLE_FROM_CHARACTERS].split())
     return line if len(line) <= TITLE_CHARACTERS else line[: TITLE_CHARACTERS - 1].rstrip() + "…"
 
 
