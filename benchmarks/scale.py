@@ -20,8 +20,8 @@ class Scale:
     whole_folds: int = 3
     file_bytes: int = 3_500_000
     file_runs: int = 9
-    jobs: int = 300
-    job_rounds: int = 5
+    jobs: int = 100
+    job_rounds: int = 15
     marks: int = 60
     idle_seconds: float = 20.0
     turns: int = 10_000

@@ -14,6 +14,7 @@ from minutebook.store.kernel import Item, Stored
 
 VERSION = 1
 SOURCE_KIND = "source"
+_BRANCH_FIELDS = frozenset(field.name for field in fields(Branch))
 
 
 def to_json(value: Any) -> str:
@@ -138,9 +139,8 @@ def branch_json(branch: Branch) -> str:
 def branch_of(text: str) -> Branch:
     """The branch of a document; unknown fields of a later minor version are ignored."""
     body = from_json(text)
-    known = {field.name for field in fields(Branch)}
     try:
-        return Branch(**{key: value for key, value in body.items() if key in known})
+        return Branch(**{key: value for key, value in body.items() if key in _BRANCH_FIELDS})
     except TypeError as error:
         raise StoreCorrupt(f"a stored branch is not whole: {error}") from error
 
