@@ -4,10 +4,12 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 RunReason = Literal[
@@ -38,6 +40,24 @@ CHUNK_EXCERPTED = "chunk_excerpted"
 ROTATE_AT_BYTES = 10 * 1024 * 1024
 FILE_NAME_MAX_CHARACTERS = 128
 WORD_MAX_CHARACTERS = 200
+
+
+_RUN: ContextVar[Mapping[str, Any]] = ContextVar("minutebook_run", default=MappingProxyType({}))
+
+
+@contextlib.contextmanager
+def rows_of_run(**row: Any) -> Iterator[None]:
+    """While the block runs, `current_run` gives these arguments of `row` to whoever logs in this thread (003-144)."""
+    token = _RUN.set(row)
+    try:
+        yield
+    finally:
+        _RUN.reset(token)
+
+
+def current_run() -> Mapping[str, Any]:
+    """Whose run this thread is in: session, its file, branch, folder and run id; empty outside of one."""
+    return _RUN.get()
 
 
 @dataclass(frozen=True, slots=True)

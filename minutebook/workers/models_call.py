@@ -7,7 +7,7 @@ from typing import Any
 
 from tenacity import RetryCallState, Retrying, retry_if_exception
 
-from minutebook.debuglog import DebugLog
+from minutebook.debuglog import DebugLog, current_run
 from minutebook.errors import BadSetting, BudgetSpent, MinutebookError, ProviderFailed, SpanFailed, ThinkingFailed
 from minutebook.pipeline import notices
 from minutebook.places import data_dir
@@ -260,7 +260,8 @@ class Call:
         request, seconds = self.request, round(time.monotonic() - began, 3)
         row = {"role": request.role, "model": self.name, "seconds": seconds, **data}
         log = DebugLog(self.settings.debug_log, data_dir())
-        log.row(MODEL_CALL, session=request.session, branch=request.branch, data=row)
+        about = current_run() or {"session": request.session, "branch": request.branch}
+        log.row(MODEL_CALL, **about, data=row)
 
 
 def _wait(state: RetryCallState) -> float:

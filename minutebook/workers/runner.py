@@ -8,16 +8,16 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
-from minutebook.debuglog import CHUNK_CAPPED, CHUNK_EXCERPTED, RUN_REASONS, DebugLog, RunReason
+from minutebook.debuglog import CHUNK_CAPPED, CHUNK_EXCERPTED, RUN_REASONS, DebugLog, RunReason, rows_of_run
 from minutebook.errors import BadInput, MissingExtra, ProviderFailed, SpanFailed, ThinkingFailed
 from minutebook.pipeline import ledger, workbook
 from minutebook.pipeline.branches import Path, find_branch, memory_stream
 from minutebook.pipeline.clocks import BranchState, due_roles
 from minutebook.pipeline.outcomes import Outcome, Refused, commit_outcome
 from minutebook.pipeline.questions import JUDGE, Verdict, open_questions
-from minutebook.pipeline.readings import read_state
+from minutebook.pipeline.readings import read_state, session_of
 from minutebook.records import GAP, Branch
 from minutebook.settings import Settings
 from minutebook.store.kernel import Claim, Job, Store
@@ -83,9 +83,10 @@ def run_job(
         return Ran(job, "gone")
     with leases.keeping(claim, lease_seconds) as held:
         run = _Run(store, branch, settings, held, log, minds, roles)
-        if job.role == JUDGE:
-            return run.answer(refusal)
-        return run.put_off(refusal, "settings", settings.retry_max_seconds) if refusal else run.go()
+        with rows_of_run(**run.about):
+            if job.role == JUDGE:
+                return run.answer(refusal)
+            return run.put_off(refusal, "settings", settings.retry_max_seconds) if refusal else run.go()
 
 
 def _settings_of(branch: Branch | None, settings_for: SettingsFor) -> tuple[Settings, BadInput | None]:
@@ -127,7 +128,14 @@ class _Run:
         self.coverage = 0
         self.prepared: Prepared | None = None
         self.mind = ""
-        self.run_id = uuid.uuid4().hex[:12]
+        session = session_of(store, branch) if log.enabled or settings.debug_log else None
+        self.about = {
+            "session": branch.session,
+            "session_file": session.path if session else "",
+            "branch": branch.key,
+            "cwd": branch.project,
+            "run_id": uuid.uuid4().hex[:12],
+        }
 
     def go(self) -> Ran:
         try:
@@ -212,8 +220,9 @@ class _Run:
     def _commit(self, outcome: Outcome) -> Ran:
         if not self.held.beat():
             return self._discard("lost")
-        if self._moves_something(outcome) and self._refused(outcome):
-            return self._discard("stale")
+        moved = self._refused(outcome) if self._moves_something(outcome) else ""
+        if moved:
+            return self._discard("stale", moved)
         recorded = any(entry.data.get(name) for entry in outcome.entries for name in RECORDS)
         ended: Literal["recorded", "nothing"] = "recorded" if recorded else "nothing"
         workbook.clear_error(self.store, self.job)
@@ -222,13 +231,14 @@ class _Run:
         self._log_end("recorded" if recorded else "nothing_to_record", {"entries": len(outcome.entries)})
         return self._finish(ended)
 
-    def _refused(self, outcome: Outcome) -> bool:
-        """Commit; when another run came first, nothing is written and the work is derived anew (003-167)."""
-        if not isinstance(commit_outcome(self.store, self.branch, outcome), Refused):
-            return False
+    def _refused(self, outcome: Outcome) -> str:
+        """Commit, and ""; where another run came first, what moved: nothing is written, and derived anew (003-167)."""
+        done = commit_outcome(self.store, self.branch, outcome)
+        if not isinstance(done, Refused):
+            return ""
         self.store.mark_dirty(self.branch.key)
         self.store.finish(self.claim)
-        return True
+        return done.stale.what
 
     def _moves_something(self, outcome: Outcome) -> bool:
         """An outcome that changes nothing is not written: it would mark the branch, and the work would go round."""
@@ -245,11 +255,11 @@ class _Run:
         self.store.finish(self.claim)
         return Ran(self.job, ended)
 
-    def _discard(self, ended: Ended) -> Ran:
+    def _discard(self, ended: Ended, cause: str = "") -> Ran:
         if ended == "lost" and self.store.now() >= self.claim.deadline_at:
             late = ThinkingFailed(f"took longer than job_deadline_seconds = {self.settings.job_deadline_seconds}")
             workbook.note_error(self.store, self.job, late, "deadline")
-        self._log_end("discarded", {"cause": ended})
+        self._log_end("discarded", {"cause": cause or ended})
         return Ran(self.job, ended)
 
     def put_off(self, error: Exception, kind: str, seconds: float) -> Ran:
@@ -284,8 +294,8 @@ class _Run:
 
     def _leave_gap(self, span: workbook.Span, error: SpanFailed) -> Ran:
         outcome = self._gap_outcome(span)
-        if self._refused(outcome):
-            return self._discard("stale")
+        if moved := self._refused(outcome):
+            return self._discard("stale", moved)
         workbook.note_error(self.store, self.job, error, "span")
         workbook.clear_span(self.store, self.job)
         workbook.count_run(self.store, self.job, "gaps", mind=self.mind)
@@ -315,10 +325,10 @@ class _Run:
     # -- the debug log -----------------------------------------------------------------------------------------
 
     def _log_end(self, reason: RunReason, data: Mapping[str, object] | None = None) -> None:
-        self.log.run_ended(reason, **self._about({"role": self.job.role, **(data or {})}))
+        self.log.run_ended(reason, **self.about, data={"role": self.job.role, **(data or {})})
 
     def _row(self, event: str, data: Mapping[str, object]) -> None:
-        self.log.row(event, **self._about({"role": self.job.role, **data}))
+        self.log.row(event, **self.about, data={"role": self.job.role, **data})
 
     def _chunk_row(self, prepared: Prepared) -> None:
         """A chunk that was cut at its cap, or is one entry as an excerpt, has a row of its own (003-146)."""
@@ -329,15 +339,6 @@ class _Run:
             self._row(CHUNK_EXCERPTED, {"start": prepared.start, "covers": covers})
         elif covers < Path(self.store, self.branch).length():
             self._row(CHUNK_CAPPED, {"start": prepared.start, "covers": covers})
-
-    def _about(self, data: Mapping[str, object]) -> dict[str, Any]:
-        return {
-            "session": self.branch.session,
-            "branch": self.branch.key,
-            "cwd": self.branch.project,
-            "run_id": self.run_id,
-            "data": data,
-        }
 
 
 def _why_not_due(role: str, state: BranchState, settings: Settings) -> RunReason:

@@ -11,6 +11,7 @@ from builders import deliver, memory_of, reply
 from jobs import WAIT, Clock
 from scripted_server import Answer, Asked, ScriptedServer
 
+from minutebook.debuglog import DebugLog
 from minutebook.pipeline.folding import Memory
 from minutebook.pipeline.status import role_errors
 from minutebook.records import Branch
@@ -49,10 +50,18 @@ class Bench:
         said = texts or (lambda number: f"entry {number}: " + "some words to weigh " * 5)
         return deliver(self.store, [reply(said(number), id=f"e{number}") for number in range(start, count)], "s1")
 
-    def work(self, *, rounds: int = 1, pause_seconds: float = 0, roles: Sequence[str] = ALL_ROLES) -> None:
+    def work(
+        self,
+        *,
+        rounds: int = 1,
+        pause_seconds: float = 0,
+        roles: Sequence[str] = ALL_ROLES,
+        log: DebugLog | None = None,
+    ) -> None:
         """Work off what is due; then, `rounds` - 1 times, let time pass and do it again."""
         given = replace(self.settings, model_base_url=self.server.url)
-        with Engine(self.store, minds=minds_of(self.store), settings_for=lambda branch: given, roles=roles) as engine:
+        minds = minds_of(self.store)
+        with Engine(self.store, minds=minds, settings_for=lambda branch: given, roles=roles, log=log) as engine:
             for at in range(rounds):
                 self.clock.now += pause_seconds if at else 0
                 assert engine.wait_quiet(WAIT) != "busy"

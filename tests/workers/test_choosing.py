@@ -46,7 +46,7 @@ def test_a_wrong_value_is_told_each_time(tmp_path: Path) -> None:
             settings_for(branch_of(tmp_path))
 
 
-def test_without_a_model_the_extractive_mind_thinks(store: Store) -> None:
+def test_without_a_model_the_extractive_mind_thinks_003_127(store: Store) -> None:
     assert mind_for("observer", Settings(), branch_of(""), store).name == "extractive"
     assert "OPENAI_API_KEY" not in os.environ
 
@@ -83,7 +83,7 @@ def test_a_role_has_its_own_model_and_the_run_its_deadline(store: Store, monkeyp
         (BudgetSpent("spent"), Settings(over_budget="wait", without_provider="extractive"), None),
     ],
 )
-def test_who_thinks_when_no_model_can_be_asked(error: Exception, settings: Settings, who: str | None) -> None:
+def test_who_thinks_when_no_model_can_be_asked_003_127_131(error: Exception, settings: Settings, who: str | None) -> None:
     other = instead_of(error, settings)
     assert (other.name if other else None) == who
 

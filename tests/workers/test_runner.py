@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import MINUTE, NOTHING, ScriptedMind, deliver, memory_of, observed, remember, reply, say
+from builders import MINUTE, NOTHING, ScriptedMind, concluded, deliver, memory_of, observed, remember, reply, say
 from jobs import (
     OFF,
     SMALL,
@@ -250,6 +250,28 @@ def test_each_run_ends_with_its_reason_003_146(store: Store, tmp_path: Path, clo
     assert {reason for reason, _, _ in scripts} == set(RUN_REASONS)
     assert len({row["run_id"] for row in ended}) == len(ended) == len(scripts)
     assert "its text is not shown" not in json.dumps(rows(tmp_path / "log"))
+
+
+@pytest.mark.parametrize("moved", ["digests_recorded", "reflections_retired"])
+def test_a_digest_that_came_too_late_says_what_moved_003_036(store: Store, tmp_path: Path, moved: str) -> None:
+    """003-036: another digest came first, or what it read is no longer the beginning of the branch."""
+    made = [concluded(f"conclusion {number}", observed("seen")) for number in range(4)]
+    branch = session_of_entries(store, 3)
+    remember(store, branch, reflections=made)
+
+    def late(batch: Any, desk: Desk) -> None:
+        if moved == "digests_recorded":
+            remember(store, branch, digest=("first", made[1]))
+        else:
+            remember(store, branch, retired=[made[0]])
+        desk.record([{"content": "late"}])
+
+    settings = replace(SMALL, reflection_context_max_tokens=20)
+    job = Job("digester", branch.lineage, branch.key)
+    assert run(store, job, ScriptedMind(late), settings, log=DebugLog(True, tmp_path / "log")).ended == "stale"
+    data = rows(tmp_path / "log")[-1]["data"]
+    assert (data["reason"], data["cause"]) == ("discarded", moved)
+    assert "late" not in {digest.content for digest in memory_of(store, branch).digests}
 
 
 def test_a_capped_and_an_excerpted_chunk_have_a_row_003_146(store: Store, tmp_path: Path) -> None:
