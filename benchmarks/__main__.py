@@ -19,6 +19,7 @@ GROUPS = {
     "status": "reading.status_rows",
     "due": "reading.due_rows",
     "commit": "committing.rows",
+    "ingest": "ingesting.rows",
     "job": "engine.job_rows",
     "pending": "engine.pending_rows",
     "threads": "engine.threads_rows",
