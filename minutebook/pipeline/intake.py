@@ -23,7 +23,7 @@ from minutebook.pipeline.forks import fork_branch, root_branch, subagent_branch
 from minutebook.pipeline.importing import Importer, is_foreign_fold
 from minutebook.pipeline.ledger import chain_of
 from minutebook.pipeline.outcomes import Refused
-from minutebook.pipeline.placing import Event, Known, Places, Spine, named_ids, version_id, with_hash
+from minutebook.pipeline.placing import Event, Known, Places, Spine, fork_key, named_ids, version_id, with_hash
 from minutebook.pipeline.readings import session_key_of
 from minutebook.pipeline.sessions import (
     COMPACTIONS_KNOWN,
@@ -84,16 +84,18 @@ def accept_turns(store: Store, reading: Reading, *, path: str = "", zone: str = 
 
 
 def mark_ended(store: Store, key: str) -> None:
-    """Note that a session is over, so that its tail is observed without waiting."""
+    """Note that a session is over, so that its tail is observed without waiting, on each of its branches."""
     for _ in range(INTAKE_TRIES):
         session = find_session(store, key)
-        if session is None or session.ended:
+        if session is None:
             return
-        session.ended = True
-        if not isinstance(store.put(session_put(session)), Stale):
-            if session.branch:
-                store.mark_dirty(session.branch)
-            return
+        if not session.ended:
+            session.ended = True
+            if isinstance(store.put(session_put(session)), Stale):
+                continue
+        for branch in session.branches:  # also when it was over before: whoever noted it may have died here
+            store.mark_dirty(branch)
+        return
 
 
 def own_branch(store: Store, key: str) -> Branch:
@@ -206,8 +208,8 @@ class _Intake:
         """The same id with another text is kept beside the first, at the tip, and counted."""
         version = replace(entry, id=version_id(entry), version_of=entry.id)
         if version.id not in self.places.known and self.current is not None:
-            self.session.versions += 1
             self._add(version, self.current)
+            self.session.versions += 1  # not before: what is written first is what came before this entry
 
     def _add(self, entry: SourceEntry, spine: Spine) -> None:
         if self.writing is not spine:
@@ -260,7 +262,7 @@ class _Intake:
         self._flush()
         self.importer.flush()  # what came before the fork is inherited
         owner = spine.path.owner(max(fork - 1, 0))
-        key = f"{self.session.key}@{entry.id}"
+        key = fork_key(self.session.key, entry)
         return self._enter(fork_branch(self.store, owner, fork=fork, key=key, session=self.session))
 
     def _enter(self, branch: Branch) -> Spine:

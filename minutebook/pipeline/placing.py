@@ -83,6 +83,11 @@ class Places:
                 if stop is None or position < stop:
                     self.known.setdefault(id_, Known(branch.key, position, codec.source_entry(stored).text_sha256))
 
+    def has(self, entry: SourceEntry) -> bool:
+        """Whether an entry with its hash is there, as it is or as a version. Both ids must have been looked up."""
+        known = self.known.get(entry.id)
+        return known is not None and (known.sha == entry.text_sha256 or version_id(entry) in self.known)
+
     def _branches(self) -> list[tuple[Branch, int | None]]:
         """Branches to look in, each with where another session's ceases to be shared."""
         own = tuple(self.session.branches)
@@ -113,6 +118,11 @@ def with_hash(event: Event) -> Event:
 def version_id(entry: SourceEntry) -> str:
     """The id under which another text of a known entry is kept."""
     return f"{entry.id}~{entry.text_sha256[:8]}"
+
+
+def fork_key(session: str, entry: SourceEntry) -> str:
+    """The key of the branch that an entry of that session opens, if it opens one."""
+    return f"{session}@{entry.id}"
 
 
 def named_ids(event: Event) -> tuple[str, ...]:

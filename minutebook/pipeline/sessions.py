@@ -130,7 +130,8 @@ def note_reading(session: Session, reading: Reading, *, grew: bool) -> None:
     _add(session.skipped, reading.skipped)
     session.broken = [*session.broken, *reading.broken][:BROKEN_SHOWN]
     session.broken_count += len(reading.broken)
-    session.cursor = dict(reading.cursor)
+    if reading.cursor:  # a part of a file that is delivered on its own has none
+        session.cursor = dict(reading.cursor)
     session.ended = reading.ended or (session.ended and not grew)
     if reading.head is not None:
         session.project = session.project or reading.head.project

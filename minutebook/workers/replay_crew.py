@@ -129,18 +129,23 @@ class Alongside:
 class StepByStep:
     """Nobody works while a turn is taken in; then one role after the other does, in a fixed order.
 
-    Each role gets an engine of its own while it has something to do, so the same session gives the same memory.
+    Each role gets an engine of its own while it has something to do, so the same session gives the same memory. That a
+    replay was killed changes nothing either: it begins with a sweep, and what the dead one had in hand is waited for.
     """
 
     def __init__(self, store: Store, settings_for: SettingsFor, engine_of: Callable[[str], Engine]) -> None:
         self._store = store
         self._dispatcher = Dispatcher(store, settings_for)
         self._engine_of = engine_of
+        self._swept = False
 
     def delivered(self, branch: Branch) -> None:
         self.drain()
 
     def drain(self) -> None:
+        if not self._swept:
+            self._dispatcher.sweep()
+            self._swept = True
         while (role := self._first_due()) is not None:
             with self._engine_of(role) as engine:
                 engine.run_until_idle()
@@ -148,7 +153,9 @@ class StepByStep:
     def _first_due(self) -> str | None:
         while self._dispatcher.take_dirty():
             pass
-        return next((role for role in MEMORY_ROLES if self._store.ready([role], 1)), None)
+        now = self._store.now()
+        due = {state.job.role for state in self._store.jobs() if state.state == "running" or state.not_before <= now}
+        return next((role for role in MEMORY_ROLES if role in due), None)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """A recorded session cut into turns, a turn into deliveries, and a path at the place from which entries stay. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from minutebook.pipeline.deliveries import HostCompaction, ImportedMemory
@@ -57,6 +57,20 @@ def deliveries_of(events: Sequence[Event], max_tokens: int) -> list[tuple[Event,
             waiting = (waiting | _calls_of(event)) - {event.call_id}
         pieces[-1].append(event)
     return [tuple(piece) for piece in pieces if piece]
+
+
+def last_known(pieces: Iterable[Iterable[Event]], known: Callable[[SourceEntry], bool]) -> int:
+    """Index of the last piece of which an entry is known already, 0 when none is.
+
+    An entry counts for the piece in which it comes first: a host may write it again later.
+    """
+    last, seen = 0, set()
+    for index, piece in enumerate(pieces):
+        for event in piece:
+            if isinstance(event, SourceEntry) and (event.id, event.text_sha256) not in seen:
+                seen.add((event.id, event.text_sha256))
+                last = index if known(event) else last
+    return last
 
 
 def kept_from(entries: Sequence[Placed], keep_tokens: int) -> int:

@@ -14,12 +14,13 @@ from pathlib import Path as File
 from minutebook.errors import BadTranscript
 from minutebook.hosts.detecting import detect
 from minutebook.pipeline import ledger
-from minutebook.pipeline.branches import Path, load_branch, memory_stream
+from minutebook.pipeline.branches import Path, list_branches, load_branch, memory_stream
 from minutebook.pipeline.clocks import compaction_due
 from minutebook.pipeline.compaction import Composition, compose_memory, look_at_memory
 from minutebook.pipeline.deliveries import ImportedMemory, Reading, SessionHead
 from minutebook.pipeline.folds import compaction_marks, confirm_fold
 from minutebook.pipeline.intake import accept_turns, mark_ended
+from minutebook.pipeline.placing import Places, fork_key, version_id, with_hash
 from minutebook.pipeline.readings import read_state
 from minutebook.pipeline.sessions import Session, find_session, load_session, session_key
 from minutebook.pipeline.status import read_status
@@ -40,7 +41,15 @@ from minutebook.workers.replay_report import (
     work_of,
     work_since,
 )
-from minutebook.workers.replay_turns import Event, Turn, deliveries_of, kept_from, turns_of, without_compactions
+from minutebook.workers.replay_turns import (
+    Event,
+    Turn,
+    deliveries_of,
+    kept_from,
+    last_known,
+    turns_of,
+    without_compactions,
+)
 from minutebook.workers.runner import Minds
 
 
@@ -165,15 +174,31 @@ class _Replay:
         ]
         total = sum(isinstance(event, SourceEntry) for _, piece in pieces for event in piece)
         last_turn = turns[-1].number if turns else 0
+        reached = self._reached([piece for _, piece in pieces])
         for index, (turn, piece) in enumerate(pieces):
             self._deliver(piece, last=index == len(pieces) - 1)
             branch = self._branch()
-            if branch is not None:
+            if branch is not None and index >= reached:
                 crew.delivered(branch)
                 self._compact_when_due(branch, turn.number)
             self.tell(Progress(turn.number, last_turn, self.entries, total, len(self.compactions)))
         if not pieces:
             self._deliver((), last=True)
+
+    def _reached(self, pieces: Sequence[Sequence[Event]]) -> int:
+        """The last piece of which anything is in the ledger: those before it were worked off before it came in.
+
+        So a replay that was killed goes on where it was, also in the midst of a piece, or of opening a branch for it.
+        """
+        session = find_session(self.store, self.key)
+        if session is None:
+            return 0
+        hashed = [[with_hash(event) for event in piece] for piece in pieces]
+        places = Places(self.store, session)
+        places.look_up(event.id for piece in hashed for event in piece if isinstance(event, SourceEntry))
+        places.look_up(version_id(event) for piece in hashed for event in piece if isinstance(event, SourceEntry))
+        opened = {branch.key for branch in list_branches(self.store, self.key)}
+        return last_known(hashed, lambda entry: places.has(entry) or fork_key(self.key, entry) in opened)
 
     def _deliver(self, events: Sequence[Event], *, last: bool) -> None:
         """One piece; with the last one goes where the file was read to, so that a later intake goes on there."""

@@ -1,12 +1,13 @@
 """Where an entry goes: the spine, branches, versions, late and repeated deliveries."""
 
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from builders import call, entry, reply, result, say
-from ledgers import Counting, dump, ids_of, take, turns, weights
+from ledgers import Breaking, Broken, Counting, dump, ids_of, take, turns, weights
 
 from minutebook.errors import NotFound
 from minutebook.pipeline.branches import Path as SourcePath
@@ -18,6 +19,7 @@ from minutebook.pipeline.sessions import load_session
 from minutebook.records import INJECTED, NOTE, Part, SourceEntry
 from minutebook.store import codec
 from minutebook.store.kernel import Store
+from minutebook.store.sqlite import SqliteStore
 
 SECRET = "ghp_" + "a8F2kQ9zLmX7bV4cN1dR6tY3wS5eH0jG2pUi"
 
@@ -229,13 +231,36 @@ def test_a_session_that_is_over_and_grows_is_not_over_any_more(store: Store) -> 
     assert load_session(store, "neutral:s1").ended
 
 
-def test_the_end_of_a_session_marks_its_branch(store: Store) -> None:
-    take(store, turns(2))
-    for taken in store.take_dirty(10):
-        store.settle_dirty(taken)
-    mark_ended(store, "neutral:s1")
-    assert [taken.key for taken in store.take_dirty(10)] == ["neutral:s1"]
+def test_the_end_of_a_session_marks_its_branches(store: Store) -> None:
+    take(store, [*turns(4), say("again", id="f", parent="e1")])
+    branches = ["neutral:s1", "neutral:s1@f"]
+    for _ in range(2):  # the second time, it was over: whoever noted that may have died before it marked anything
+        for taken in store.take_dirty(10):
+            store.settle_dirty(taken)
+        mark_ended(store, "neutral:s1")
+        assert [taken.key for taken in store.take_dirty(10)] == branches
     mark_ended(store, "neutral:nobody")
+
+
+def test_a_delivery_without_a_place_in_the_file_leaves_the_cursor(store: Store) -> None:
+    take(store, turns(2), cursor={"offset": 9}, skipped={"header": 1})
+    take(store, turns(3))
+    take(store, turns(2), cursor={"offset": 9}, skipped={"header": 1})
+    session = load_session(store, "neutral:s1")
+    assert (session.cursor, session.skipped) == ({"offset": 9}, {"header": 1})
+
+
+def test_a_version_is_counted_once_wherever_its_delivery_died(tmp_path: Path) -> None:
+    late = result("late, for the branch that was left", id="l", parent="e3")
+    rewritten = reply("rewritten", id="e3", parent="e2")
+    events = [*turns(4), say("again", id="f", parent="e1"), late, rewritten]
+    for at in range(40):
+        store = SqliteStore(tmp_path / f"{at}.db")
+        with suppress(Broken):
+            take(Breaking(store, at, after=True), events)  # type: ignore[arg-type]
+        take(store, events)
+        assert load_session(store, "neutral:s1").versions == 1
+        store.close()
 
 
 def test_own_branch_of_an_unknown_session_is_an_error(store: Store) -> None:

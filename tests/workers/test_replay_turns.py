@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from minutebook.pipeline.deliveries import HostCompaction
 from minutebook.pipeline.sourcetext import entry_tokens
 from minutebook.records import Placed, SourceEntry
-from minutebook.workers.replay_turns import deliveries_of, kept_from, turns_of, without_compactions
+from minutebook.workers.replay_turns import deliveries_of, kept_from, last_known, turns_of, without_compactions
 
 
 def placed(entries: Sequence[SourceEntry]) -> list[Placed]:
@@ -152,3 +152,26 @@ def test_deliveries_lose_nothing_and_cut_no_exchange(entries: list[SourceEntry],
         called = {part.call_id for event in piece for part in event.parts if part.kind == "tool_call"}
         results = {event.call_id for event in piece if event.role == "tool_result"}
         assert called & answered <= results
+
+
+# -- where a replay goes on ------------------------------------------------------------------------------------------
+
+
+def test_a_replay_goes_on_at_the_last_piece_of_which_anything_is_known() -> None:
+    pieces = [
+        [say("one", id="a"), reply("x", id="b")],
+        [say("two", id="c"), reply("y", id="d")],
+        [say("three", id="e")],
+    ]
+    there: set[str] = set()
+    reached = []
+    for id_ in "abcde":
+        there.add(id_)
+        reached.append(last_known(pieces, lambda entry: entry.id in there))
+    assert reached == [0, 0, 1, 1, 2]
+    assert last_known(pieces, lambda entry: False) == last_known([], lambda entry: True) == 0
+
+
+def test_an_entry_that_a_host_writes_again_does_not_count_for_the_later_piece() -> None:
+    first = say("one", id="a")
+    assert last_known([[first], [say("two", id="b")], [first]], lambda entry: entry.id == "a") == 0
