@@ -25,6 +25,8 @@ GROUPS = {
     "threads": "engine.threads_rows",
     "latency": "worker.latency_rows",
     "idle": "worker.idle_rows",
+    "prompts": "prompt_tokens.rows",
+    "redaction": "redaction.rows",
 }
 """Group → the function that yields its rows."""
 

@@ -14,14 +14,10 @@ from minutebook.pipeline.ledger import read_memory
 def rows(bench: Bench) -> Iterator[Row]:
     small, middle = bench.scale.small, bench.scale.middle
     stores = [bench.grown(MIXED, middle), bench.grown(MIXED, small)]
-    times = [median(_commits(grown, bench.scale.commits)) for grown in stores]
+    times = [median(grown.grow(bench.scale.growth)) for grown in stores]
     yield ratio_row(f"a commit, {middle:,} against {small:,} entries, mixed", times[0], times[1], None)
     whole = median(_fold(stores[0]) for _ in range(bench.scale.whole_folds))
     yield Row(name=f"reading and folding the whole memory, {middle:,} entries, mixed", measured=milliseconds(whole))
-
-
-def _commits(grown: Grown, entries: int) -> list[float]:
-    return [*grown.grow(entries)] or [0.0]
 
 
 def _fold(grown: Grown) -> float:

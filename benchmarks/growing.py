@@ -9,7 +9,7 @@ running system uses, so that marks, sums and checkpoint are what it would have.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -73,6 +73,7 @@ class Growing:
     """What the session so far leads to. visible_tokens: of the pool that a compaction shows."""
 
     profile: Profile
+    count: int = 0
     sources: int = 0
     covered: int = 0
     observed: int = 0
@@ -86,10 +87,11 @@ class Growing:
     dropped_tokens: int = 0
     reference: int | None = None
 
-    def entries(self, start: int, stop: int) -> Iterator[SourceEntry | Entry | Compaction]:
-        """The entries start ≤ number < stop; to be asked for in order."""
-        for number in range(start, stop):
+    def entries(self, count: int) -> Iterator[SourceEntry | Entry | Compaction]:
+        """The next entries."""
+        for number in range(self.count, self.count + count):
             made = self._next(number)
+            self.count = number + 1
             self.starts.append(self.sources)
             if isinstance(made, SourceEntry):
                 self.sources, self.last_id = self.sources + 1, made.id
@@ -195,33 +197,36 @@ def fold_entry(compaction: Compaction, length: int) -> Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grown:
-    """A store with one session. boundary: the first kept entry of a compaction at its tip. growing: to go on with."""
+    """A store with one session, and what goes on with it."""
 
     store: Store
     branch: Branch
-    boundary: int
     growing: Growing
-    count: int
 
-    def grow(self, count: int) -> Sequence[float]:
+    @property
+    def boundary(self) -> int:
+        """The first kept entry of a compaction at the tip."""
+        return self.growing.starts[0]
+
+    def grow(self, count: int) -> list[float]:
         """More entries, through the doors one by one; seconds of each commit of memory."""
         writer = Writer(self.store, "growing", self.branch)
-        return [*live(writer, self.growing.entries(self.count, self.count + count))]
+        return [*live(writer, self.growing.entries(count))]
 
 
 def grow(path: Path, profile: Profile, count: int, tail: int) -> Grown:
     """A session of so many entries, memory and compactions counted."""
     store = open_store(str(path))
     writer, growing = Writer(store, "growing"), Growing(profile)
-    for made in growing.entries(0, count - tail):
+    for made in growing.entries(count - tail):
         if isinstance(made, SourceEntry):
             writer.source(made)
         else:
             writer.memory(made if isinstance(made, Entry) else fold_entry(made, writer.memory_length))
     writer.flush()
-    for _ in live(writer, growing.entries(count - tail, count)):
+    for _ in live(writer, growing.entries(tail)):
         pass
-    return Grown(store=store, branch=writer.branch, boundary=growing.starts[0], growing=growing, count=count)
+    return Grown(store=store, branch=writer.branch, growing=growing)
 
 
 def live(writer: Writer, entries: Iterator[SourceEntry | Entry | Compaction]) -> Iterator[float]:

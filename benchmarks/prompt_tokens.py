@@ -8,12 +8,15 @@ tools, the sources and the number of turns are the same in both.
 
 import json
 import tempfile
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from benchmarks.bench import Bench
+from benchmarks.table import Row
 from evals.planted import PerfectModel
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import load_branch
@@ -168,22 +171,23 @@ def measure(session: Path, group: int, settings: Settings) -> Sizes:
     return sizes
 
 
-def main() -> None:
-    """Print a line for each rate of recording, and whether it is within the bar."""
-    print(f"prompt tokens: observing {SESSION.name} with a perfect model, a naive layout → as sent")
-    for group in GROUPS:
+def rows(bench: Bench) -> Iterator[Row]:
+    """A row for each rate of recording."""
+    for group in GROUPS[: bench.scale.recordings]:
         sizes = measure(SESSION, group, Settings())
         ours, naive = sizes.ours, sizes.naive
         ratio = ours.tokens / naive.tokens
-        print(
-            f"  {sizes.records:3} records, {sizes.runs} runs, {len(ours.texts)} requests"
-            f"  {naive.tokens:,} → {ours.tokens:,} tokens"
-            f"  ratio {ratio:.2f} (bar {BAR}) {'ok' if ratio <= BAR else 'OVER'}"
-            f"\n      cacheable prefix {naive.cacheable:.0%} → {ours.cacheable:.0%}"
-            f", of a run's first request {naive.firsts.cacheable:.0%} → {ours.firsts.cacheable:.0%}"
-            f"; outside of it {naive.outside:,.0f} → {ours.outside:,.0f} tokens"
+        yield Row(
+            name=f"tokens sent to the observer, {sizes.records} records, against a naive layout",
+            measured=f"{ratio:5.2f} x   ({ours.tokens:,} / {naive.tokens:,})",
+            bar=f"≤ {BAR:g} x",
+            ok=ratio <= BAR,
         )
-
-
-if __name__ == "__main__":
-    main()
+        yield Row(
+            name="  cacheable prefix; of a run's first request",
+            measured=f"{ours.cacheable:5.0%}, {ours.firsts.cacheable:.0%}"
+            f"   (naive {naive.cacheable:.0%}, {naive.firsts.cacheable:.0%})",
+        )
+        yield Row(
+            name="  tokens outside of the prefix", measured=f"{ours.outside:7,.0f}   (naive {naive.outside:,.0f})"
+        )

@@ -39,7 +39,7 @@ def compose_rows(bench: Bench) -> Iterator[Row]:
         )
     dense = bench.grown(DENSE, bench.scale.middle // 10)
     time = medians(bench.scale.runs, {"compose": composing(dense)})["compose"]
-    yield Row(name=f"compose_memory, {dense.count:,} entries of profile dense", measured=milliseconds(time))
+    yield Row(name=f"compose_memory, {dense.growing.count:,} entries of profile dense", measured=milliseconds(time))
 
 
 def _flat_pair(bench: Bench) -> tuple[float, float]:

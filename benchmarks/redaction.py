@@ -1,6 +1,6 @@
 """What redaction costs beside reading the same lines, and what it finds in them.
 
-    python benchmarks/redaction.py FOLDER [--show] [--rounds 9]
+    python -m benchmarks.redaction FOLDER [--show] [--rounds 9]
 
 FOLDER holds session files (*.jsonl); without it, MINUTEBOOK_SESSIONS or the examples. Reading and redacting take turns
 in one run and medians are compared, so that a busy machine slows both. --show prints every hit for reading by hand:
@@ -10,14 +10,14 @@ it shows secrets.
 import argparse
 import json
 import os
-import statistics
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.bench import Bench
+from benchmarks.table import Row, Work, medians, ratio_row
 from minutebook.redaction import Redactor, found
 
 
@@ -44,12 +44,6 @@ def readable_lines(folder: Path) -> tuple[int, list[str]]:
     return len(files), lines
 
 
-def seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 def show_hits(texts: list[str], show: bool) -> None:
     kinds: Counter[str] = Counter()
     for text in texts:
@@ -60,6 +54,7 @@ def show_hits(texts: list[str], show: bool) -> None:
     print("hits by type:", dict(kinds) or "none")
 
 
+LONG = 40
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
@@ -74,19 +69,33 @@ def main(arguments: Sequence[str] = ()) -> None:
     texts = [text for line in lines for text in string_values(json.loads(line))]
     print(f"{files} files, {len(lines):,} lines, {len(texts):,} strings, {sum(map(len, texts)):,} characters in them")
     show_hits(texts, options.show)
-    redact = Redactor(b"benchmark").redact
-    long_texts = [text for text in texts if len(text) >= 40]
-    rounds = [
-        (
-            seconds(lambda: [json.loads(line) for line in lines]),
-            seconds(lambda: [redact(text) for text in texts]),
-            seconds(lambda: [redact(text) for text in long_texts]),
-        )
-        for _ in range(options.rounds)
-    ]
-    read, whole, long = (statistics.median(column) for column in zip(*rounds, strict=True))
+    done = timed(lines, texts, options.rounds)
+    read, whole, long = (done[name] for name in ("loads", "redact", "redact long"))
     print(f"json.loads of the lines {read * 1e3:.1f} ms; redact of all their strings {whole * 1e3:.1f} ms")
-    print(f"ratio {whole / read:.2f}; of the {len(long_texts):,} strings of 40 characters and more {long / read:.2f}")
+    print(f"ratio {whole / read:.2f}; of the strings of {LONG} characters and more {long / read:.2f}")
+
+
+def timed(lines: Sequence[str], texts: Sequence[str], rounds: int) -> dict[str, float]:
+    """Median seconds of reading the lines, of redacting all their strings, and of redacting the longer ones."""
+    redact = Redactor(b"benchmark").redact
+    long_texts = [text for text in texts if len(text) >= LONG]
+    works: dict[str, Work] = {
+        "loads": lambda: [json.loads(line) for line in lines],
+        "redact": lambda: [redact(text) for text in texts],
+        "redact long": lambda: [redact(text) for text in long_texts],
+    }
+    return medians(rounds, works)
+
+
+def rows(bench: Bench) -> Iterator[Row]:
+    """The examples: all strings of all lines, of which intake redacts only what the agent saw."""
+    _, lines = readable_lines(EXAMPLES)
+    texts = [text for line in lines for text in string_values(json.loads(line))]
+    done = timed(lines, texts, bench.scale.file_runs)
+    size = sum(map(len, texts)) / 1e6
+    name = f"redaction of {len(texts):,} strings, {size:.1f} million characters"
+    yield ratio_row(f"{name}, against json.loads", done["redact"], done["loads"], None)
+    yield ratio_row(f"  of those of {LONG} characters and more", done["redact long"], done["loads"], None)
 
 
 if __name__ == "__main__":

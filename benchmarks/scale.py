@@ -8,7 +8,8 @@ class Scale:
     """Entries of the stores that are compared, runs of which medians are taken, and the sizes of the engine's rows.
 
     tail: entries of a growing session that go through the doors one by one, as in a running system; the ones before
-    them are written in bulk.
+    them are written in bulk. recordings: rates of recording at which prompts are counted.
+    growth: entries of which the commits of memory are timed.
     """
 
     small: int = 1_000
@@ -16,10 +17,11 @@ class Scale:
     large: int = 1_000_000
     tail: int = 400
     runs: int = 200
-    commits: int = 40
+    growth: int = 400
     whole_folds: int = 3
     file_bytes: int = 3_500_000
     file_runs: int = 9
+    recordings: int = 3
     jobs: int = 100
     job_rounds: int = 15
     marks: int = 60
@@ -36,10 +38,11 @@ TOY = Scale(
     large=480,
     tail=80,
     runs=1,
-    commits=2,
+    growth=40,
     whole_folds=1,
     file_bytes=20_000,
     file_runs=1,
+    recordings=1,
     jobs=4,
     job_rounds=1,
     marks=2,
