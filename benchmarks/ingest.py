@@ -32,7 +32,7 @@ SMALLEST_BYTES = 3_000_000
 ROUNDS = 9
 
 UUID = re.compile(r"[0-9a-f]{8}(?=-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
-SHORT_ID = re.compile(r'("(?:id|parentId)":\s?")[0-9a-f]{2}(?=[0-9a-f]{6}")')
+SHORT_ID = re.compile(r'("(?:id|parentId)":\s?")[0-9a-f]{2}([0-9a-f]{6})(?=")')
 YEAR = re.compile(r'(?<=")\d{4}(?=-\d\d-\d\dT\d\d:\d\d)')
 ABOUT_THE_SESSION = re.compile(r'"type":\s?"session(?:_meta)?"')
 SESSION = re.compile(r'"(?:sessionId|session_id)":\s?"([0-9a-f]{8})')
@@ -98,13 +98,16 @@ def grown(path: Path, folder: Path, *, smallest_bytes: int = SMALLEST_BYTES) -> 
 
 
 def repeated(lines: Sequence[str], copy: int) -> Iterator[str]:
-    """The lines with ids and years of their own; the session's id stays, and what opens a session comes once."""
+    """The lines with ids and years of their own, after the copy before; what opens a session comes once."""
     sessions = {match[1] for line in lines if (match := SESSION.search(line))}
+    last = [match[2] for line in lines if (match := SHORT_ID.search(line))]
     for line in lines:
         if copy and ABOUT_THE_SESSION.search(line[:200]):
             continue
         other = UUID.sub(lambda match: match[0] if match[0] in sessions else f"{copy:02x}{match[0][2:]}", line)
-        other = SHORT_ID.sub(rf"\g<1>{copy:02x}", other)
+        other = SHORT_ID.sub(rf"\g<1>{copy:02x}\g<2>", other)
+        if copy and last:
+            other = other.replace('"parentId":null', f'"parentId":"{copy - 1:02x}{last[-1]}"')
         yield YEAR.sub(lambda match: str(int(match[0]) + copy), other) if copy else line
 
 

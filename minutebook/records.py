@@ -4,10 +4,10 @@ Positions are counts along one branch's path from root to tip: position 0 is the
 or a *boundary* of n means "the first n entries". Times are ISO 8601 UTC with a trailing Z.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, dataclass_transform
 
 ROLES = ("user", "assistant", "tool_result", "custom", "branch_summary")
 """What a source entry can be; host metadata is no source entry and has no weight."""
@@ -34,7 +34,19 @@ INJECTED = "om.injected"
 """custom_type of a block that we put into the host's context; ours, so never observed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+R = TypeVar("R")
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def record(*, kw_only: bool = True) -> Callable[[type[R]], type[R]]:
+    """A frozen dataclass to the type checker; when running a plain one, which is built five times faster.
+
+    For what is made by the thousand: entries, their parts, rows of a file or of a stream.
+    """
+    return dataclass(slots=True, unsafe_hash=True, kw_only=kw_only)
+
+
+@record()
 class Part:
     """One piece of a source entry's content, in the order the agent saw it.
 
@@ -50,7 +62,7 @@ class Part:
     call_id: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record()
 class Usage:
     """What the provider reported for one reply. context_tokens: its total (spec 003-055), None when not usable."""
 
@@ -59,7 +71,7 @@ class Usage:
     context_tokens: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record()
 class RawPointer:
     """Where the raw record stands: byte offset and length in the file, and which of a line's records it is."""
 
@@ -68,7 +80,7 @@ class RawPointer:
     length: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record()
 class SourceEntry:
     """One raw item of a host's session, as a reader yields it and the ledger keeps it.
 
@@ -96,7 +108,7 @@ class SourceEntry:
     version_of: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record()
 class Placed:
     """A source entry and where it stands on a branch's path; tokens: its weight; total: of all up to and with it."""
 

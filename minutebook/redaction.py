@@ -11,7 +11,7 @@ from dataclasses import replace
 from hmac import digest
 
 from minutebook.assigned_secrets import assigned_secret, looks_random, token_like
-from minutebook.records import SourceEntry
+from minutebook.records import Part, SourceEntry
 
 Hit = tuple[str, int, int]
 """Type, start, end of one secret."""
@@ -48,8 +48,10 @@ class Redactor:
 
     def redact_entry(self, entry: SourceEntry) -> SourceEntry:
         """The entry with the text of every part redacted; names, ids and all other fields are untouched."""
-        parts = tuple(replace(part, text=self.redact(part.text)) for part in entry.parts)
-        return entry if parts == entry.parts else replace(entry, parts=parts)
+        texts = [self.redact(part.text) for part in entry.parts]
+        if all(text is part.text for text, part in zip(texts, entry.parts, strict=True)):
+            return entry
+        return replace(entry, parts=tuple(map(_with_text, entry.parts, texts)))
 
     def _replaced(self, text: str, hits: list[Hit]) -> str:
         pieces: list[str] = []
@@ -62,6 +64,10 @@ class Redactor:
     def _placeholder(self, kind: str, secret: str) -> str:
         mac = digest(self._key, canonical(kind, secret).encode("utf-8", "surrogatepass"), "sha256")
         return f"[secret:{kind}:{mac.hex()[:4]}]"
+
+
+def _with_text(part: Part, text: str) -> Part:
+    return replace(part, text=text)
 
 
 def canonical(kind: str, secret: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,7 +10,11 @@ from minutebook.records import Part
 
 _MILLISECONDS_FROM = 1e11
 """A number of this size or more is epoch milliseconds (as seconds it would be the year 5138)."""
+_AS_WE_WRITE_IT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 _PLACEHOLDER_MAX_CHARACTERS = 200
+
+
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def text_of(value: object) -> str:
@@ -32,6 +37,8 @@ def iso_time(value: object) -> str:
     try:
         if isinstance(value, str):
             moment = datetime.fromisoformat(value)
+            if _AS_WE_WRITE_IT.fullmatch(value):
+                return value
         elif isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
             moment = datetime.fromtimestamp(value / 1000 if abs(value) >= _MILLISECONDS_FROM else value, UTC)
         else:
@@ -45,7 +52,7 @@ def iso_time(value: object) -> str:
 def compact_json(value: object) -> str:
     """One line of JSON in its shortest form."""
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return _compact(value)
     except (ValueError, RecursionError):
         return ""
 

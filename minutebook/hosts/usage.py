@@ -14,9 +14,8 @@ def context_tokens(
     if reported:
         return reported
     counts = [_count(value) for value in (input, output, cache_read, cache_write)]
-    if any(count is None for count in counts):
-        return None
-    return sum(count for count in counts if count is not None) or None
+    known = [count for count in counts if count is not None]
+    return (sum(known) or None) if len(known) == len(counts) else None
 
 
 def _count(value: object) -> int | None:

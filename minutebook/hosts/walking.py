@@ -17,6 +17,7 @@ CURSOR_VERSION = 1
 REMEMBERED = 256
 """How many rows without weight, and how many calls, a cursor remembers."""
 _FINGERPRINT_BYTES = 1024
+_BUFFER_BYTES = 1 << 16
 _ID_AT_THE_END = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 V = TypeVar("V")
 
@@ -182,7 +183,7 @@ def open_transcript(path: Path) -> BinaryIO:
             raise BadTranscript(f"{path}: is a directory; name one session file in it")
         if path.exists() and not path.is_file():  # opening a pipe would wait for a writer
             raise BadTranscript(f"{path}: is no regular file; save what it holds to a file and name that")
-        return path.open("rb")
+        return path.open("rb", buffering=_BUFFER_BYTES)
     except FileNotFoundError:
         raise BadTranscript(f"{path}: there is no such file") from None
     except (OSError, ValueError) as error:

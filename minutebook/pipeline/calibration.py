@@ -4,15 +4,15 @@ The factor of a model is reported growth ÷ estimated growth, summed over pairs 
 context did not shrink and the model did not change, clamped to 0.5 … 3; 1 where nothing is known (003-054).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from minutebook.records import Usage
+from minutebook.records import Usage, record
 
 SMALLEST_FACTOR, LARGEST_FACTOR = 0.5, 3.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record()
 class Calibration:
     """reply, model, reported, estimated: the reply last seen. growth: model → (reported, estimated) tokens, summed.
 
@@ -38,13 +38,13 @@ def learn(state: Calibration, usage: Usage, path_tokens: int) -> Calibration:
     if usage.reply_id and usage.reply_id == state.reply:
         return replace(state, estimated=path_tokens)
     settled = _settle(state)
-    return replace(
-        settled,
+    return Calibration(
         before=(settled.model, settled.reported, settled.estimated),
         reply=usage.reply_id,
         model=usage.model,
         reported=usage.context_tokens,
         estimated=path_tokens,
+        growth=settled.growth,
     )
 
 
@@ -70,7 +70,13 @@ def _settle(state: Calibration) -> Calibration:
     sums = {name: (a, b) for name, a, b in state.growth}
     a, b = sums.get(model, (0, 0))
     sums[model] = (a + grown, b + guessed)
-    return replace(state, before=("", 0, 0), growth=tuple((name, *sums[name]) for name in sorted(sums)))
+    return Calibration(
+        reply=state.reply,
+        model=state.model,
+        reported=state.reported,
+        estimated=state.estimated,
+        growth=tuple((name, *sums[name]) for name in sorted(sums)),
+    )
 
 
 def to_data(state: Calibration) -> dict[str, Any]:

@@ -42,7 +42,7 @@ from minutebook.redaction import Redactor
 from minutebook.store import codec
 from minutebook.store.kernel import Document, Put, Stale, Store
 
-WINDOW = 200
+WINDOW = 500
 """Events looked up together; their source entries are one transaction where they stay on one branch."""
 INTAKE_TRIES = 50
 PARALLEL_ROLES = ("tool_result", "custom")

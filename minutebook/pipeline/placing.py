@@ -1,21 +1,21 @@
 """Which entries a session has already, and where they stand. Looked up for a whole window at once."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 
 from minutebook.pipeline.branches import Path, find_branch, load_branch, source_stream
 from minutebook.pipeline.deliveries import HostCompaction, ImportedMemory
 from minutebook.pipeline.sessions import Session
 from minutebook.pipeline.sourcetext import entry_text
-from minutebook.records import Branch, SourceEntry
+from minutebook.records import Branch, SourceEntry, record
 from minutebook.store import codec
 from minutebook.store.kernel import Store
 
 Event = SourceEntry | HostCompaction | ImportedMemory
 
 
-@dataclass(frozen=True, slots=True)
+@record(kw_only=False)
 class Known:
     """Where an entry stands: in the stream of that branch, at that position of its path. sha: of its raw text."""
 
@@ -112,7 +112,8 @@ def with_hash(event: Event) -> Event:
     if not isinstance(event, SourceEntry):
         return event
     raw = entry_text(event).encode("utf-8", "surrogatepass")
-    return replace(event, text_sha256=sha256(raw).hexdigest())
+    object.__setattr__(event, "text_sha256", sha256(raw).hexdigest())  # in place: a copy costs more than the hash
+    return event
 
 
 def version_id(entry: SourceEntry) -> str:

@@ -6,11 +6,13 @@ from minutebook.tokens import IMAGE_TOKENS, estimate_tokens
 
 def entry_text(entry: SourceEntry) -> str:
     """Text as it is, thinking, tool calls with their JSON arguments, placeholders for the rest; one part a line."""
-    return "\n".join(text for text in map(part_text, entry.parts) if text)
+    return "\n".join([text for text in map(part_text, entry.parts) if text])
 
 
 def part_text(part: Part) -> str:
     """One part; "" for one that holds nothing."""
+    if part.kind == "text":  # most are, and this is asked of every part that comes in
+        return part.text
     match part.kind:
         case "thinking":
             return f"[thinking]\n{part.text}" if part.text else ""
@@ -24,8 +26,8 @@ def part_text(part: Part) -> str:
 
 def entry_tokens(entry: SourceEntry) -> int:
     """An entry's weight: the estimate of its text, and the stated constant for each image."""
-    images = sum(part.kind == "image" for part in entry.parts)
-    return estimate_tokens(entry_text(entry)) + images * IMAGE_TOKENS
+    images = [part for part in entry.parts if part.kind == "image"]
+    return estimate_tokens(entry_text(entry)) + len(images) * IMAGE_TOKENS
 
 
 def renders_to_nothing(entry: SourceEntry) -> bool:

@@ -20,10 +20,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from minutebook.records import record
 
-@dataclass(frozen=True, slots=True)
+
+@record(kw_only=False)
 class Item:
-    """What is appended: body is JSON text, weight is in tokens (0 for memory and metadata)."""
+    """What is appended: body is any text (see codec), weight is in tokens (0 for memory and metadata)."""
 
     id: str
     kind: str
@@ -31,7 +33,7 @@ class Item:
     body: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(kw_only=False)
 class Stored:
     """An item in its place. total: sum of the stream's weights up to and with this item."""
 
