@@ -40,22 +40,26 @@ def read(path: Path, cursor: Mapping[str, Any] | None = None, *, stop: int | Non
 
 
 class _PiWalk(Walk):
-    """derived: ids are not the file's own. places: index of a compaction's event → place of its first kept entry."""
+    """derived: the file's own ids are not used. named: it has some that are.
+
+    places: index of a compaction's event → place of its first kept entry.
+    """
 
     host: ClassVar[str] = HOST
 
     def __init__(self, path: str, head: SessionHead | None, memory: Mapping[str, Any]) -> None:
         super().__init__(path, head, memory)
         self.derived = memory.get("derived") is True
+        self.named = memory.get("named") is True
         self.places: dict[int, int] = {}
 
     def memory(self) -> dict[str, Any]:
-        return {**super().memory(), "derived": self.derived}
+        return {**super().memory(), "derived": self.derived, "named": self.named}
 
     @classmethod
     def inherited(cls, cursor: Mapping[str, Any]) -> dict[str, Any]:
-        memory, head = object_of(cursor.get("memory")), object_of(cursor.get("head"))
-        return {"derived": memory.get("derived") is True or head.get("host_version") == "v1"}
+        memory = object_of(cursor.get("memory"))
+        return {"derived": memory.get("derived") is True or bool(memory.get("last") and not memory.get("named"))}
 
     def settle(self, file: BinaryIO) -> None:
         """Read again up to the places that compactions name, which is once however many they are."""
@@ -177,7 +181,9 @@ class _PiWalk(Walk):
         self.emit(entry)
 
     def _own_id(self, data: dict[str, Any]) -> str:
-        return "" if self.derived else text_of(data.get("id"))
+        own = "" if self.derived else text_of(data.get("id"))
+        self.named = self.named or bool(own)
+        return own
 
     def _compaction(self, data: dict[str, Any]) -> None:
         details = object_of(data.get("details"))
