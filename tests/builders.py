@@ -10,8 +10,10 @@ from minutebook.pipeline.folding import Memory, fold
 from minutebook.pipeline.intake import accept_turns
 from minutebook.pipeline.ledger import read_memory
 from minutebook.pipeline.outcomes import Entry, append_memory, memory_entry
+from minutebook.pipeline.pages import page_of
 from minutebook.pipeline.sessions import load_session
 from minutebook.pipeline.shapes import counted_observation, counted_reflection, observation_data, reflection_data
+from minutebook.pipeline.totals import marks_of, totals_of
 from minutebook.records import (
     DIGEST,
     DROPS,
@@ -155,6 +157,11 @@ def remember(
 def memory_of(store: Store, branch: Branch) -> Memory:
     """The whole memory of a branch, folded."""
     return fold(read_memory(store, branch))
+
+
+def sums(memory: Memory) -> dict[str, int]:
+    """The marks that the clocks compare, from the whole memory."""
+    return marks_of(totals_of(memory, page_of(memory)))
 
 
 def _ids(records: Sequence[Any]) -> list[str]:

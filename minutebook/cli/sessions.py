@@ -10,10 +10,9 @@ import click
 from minutebook.cli.options import JSON, placed
 from minutebook.cli.place import NOTHING_YET, Place
 from minutebook.cli.showing import cell_len, console, counted, minute, one_line, remark, tokens, write_json
-from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path, find_branch
-from minutebook.pipeline.folding import Memory, fold
 from minutebook.pipeline.sessions import Session
+from minutebook.pipeline.status import read_totals_now
 from minutebook.store.kernel import Store
 
 SHOWN = 30
@@ -65,12 +64,8 @@ def line_of(store: Store, session: Session) -> Line:
     branch = find_branch(store, session.branch) if session.branch else None
     if branch is None:
         return Line(session, 0, 0, 0, 0)
-    path, memory = Path(store, branch), _memory(store, branch)
-    return Line(session, path.length(), path.tokens(), len(memory.active()), len(memory.current()))
-
-
-def _memory(store: Store, branch: Any) -> Memory:
-    return fold(ledger.read_memory(store, branch))
+    path, totals = Path(store, branch), read_totals_now(store, branch)
+    return Line(session, path.length(), path.tokens(), totals.active, totals.current)
 
 
 def as_data(line: Line) -> dict[str, Any]:

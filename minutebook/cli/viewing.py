@@ -13,8 +13,9 @@ from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path
 from minutebook.pipeline.compaction import look_at_memory
 from minutebook.pipeline.folding import fold
+from minutebook.pipeline.pages import page_of
 from minutebook.pipeline.projection import Projection, digest_budget, full_projection, visible_projection
-from minutebook.records import observation_line, reflection_line
+from minutebook.pipeline.status import read_totals_now
 
 NOT_COMPACTED = "No compaction has been confirmed yet, so nothing is visible; `om view --full` shows what is recorded."
 
@@ -45,14 +46,13 @@ def view_text(place: Place, *, full: bool) -> str:
     entries = ledger.read_memory(place.store, place.branch) if place.branch.key else []
     share = digest_budget(place.settings.reflection_context_max_tokens).digest
     if full:
-        tip = Path(place.store, place.branch).length()
-        return "\n".join(view_lines(full_projection(fold(entries), tip, digest_tokens=share), "recorded"))
+        return "\n".join(view_lines(full_projection(page_of(fold(entries)), digest_tokens=share), "recorded"))
     chain = [each.key for each in ledger.chain_of(place.store, place.branch)]
     return "\n".join(view_lines(visible_projection(entries, chain, digest_tokens=share), "visible"))
 
 
 def _compacted(place: Place) -> bool:
-    return bool(place.branch.key and fold(ledger.read_memory(place.store, place.branch)).folds)
+    return bool(place.branch.key and read_totals_now(place.store, place.branch).compacted)
 
 
 def view_lines(projection: Projection, word: str) -> Iterator[str]:
@@ -64,10 +64,9 @@ def view_lines(projection: Projection, word: str) -> Iterator[str]:
         yield f"## Digest of older reflections, up to [{digest.through}], {tokens(digest.tokens)} tokens"
         yield from (harmless(line) for line in digest.content.splitlines())
     yield from ("", f"## Reflections ({len(projection.recent):,})")
-    yield from [harmless(reflection_line(held.record)) for held in projection.recent] or [f"(no reflection is {word})"]
+    yield from projection.recent_lines() or [f"(no reflection is {word})"]
     yield from ("", f"## Observations ({len(projection.observations):,})")
-    observations = [harmless(observation_line(held.record)) for held in projection.observations]
-    yield from observations or [f"(no observation is {word})"]
+    yield from projection.observation_lines() or [f"(no observation is {word})"]
 
 
 def _copy(text: str) -> None:

@@ -1,215 +1,193 @@
-"""A memory folded in advance, so that a compaction does not have to: only what a rendering may show.
+"""A memory folded in advance, so that neither a compaction nor a commit nor a status has to fold it.
 
-Written in the transaction of every commit, from the whole fold that the commit makes anyway. It answers for every
-boundary at or after `floor` (the last confirmed compaction's), because what is settled there stays so: drops that hold
-by then are gone from it, and of the observations and reflections that every later boundary shows, the least ones are
-left out and only counted. Where those might have had their turn after all, rendering raises BeyondCheckpoint, and the
-whole memory is folded. A cache: a test holds it against the whole fold.
+Three documents a branch, written in the transaction of every commit: the page from which a compaction renders, the
+totals that a status shows, and the links that the next commit needs beside them. Each is of one length of the memory
+stream, and answers for no other. All of it is a cache: tests hold it against the whole fold, and without it everything
+is folded.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from minutebook.pipeline.folding import (
     Beyond,
     Fold,
-    HeldDigest,
     HeldObservation,
     HeldReflection,
     Memory,
-    Tombstone,
+    Shown,
 )
-from minutebook.pipeline.projection import may_tell
-from minutebook.pipeline.rendering import keep_key
-from minutebook.records import Branch, Observation, Reflection, tier_of_citations
+from minutebook.pipeline.pages import Batch, Page, page_from, page_json, page_of
+from minutebook.pipeline.reducing import reduced
+from minutebook.pipeline.totals import Totals, totals_from, totals_json, totals_of
+from minutebook.records import Branch, Reflection
 from minutebook.store import codec
 from minutebook.store.kernel import Put, Store
 
-CHECKPOINTS = "checkpoints"
-FOLD_VERSION = 1
-"""Raised when folding or this shape changes: an older checkpoint is then not used."""
+PAGES, TOTALS, LINKS = "checkpoint_pages", "checkpoint_totals", "checkpoint_links"
+FOLD_VERSION = 2
+"""Raised when folding or these shapes change: older documents are then not used."""
 CHECKPOINT_BYTES = 256 * 1024
-ROW_BYTES = 228 * 1024
-"""Rows of both kinds: more than compaction_max_tokens can show at its default."""
-REFLECTION_BYTES = 80 * 1024
-"""Of these, rows of reflections: more than reflection_context_max_tokens can show at its default."""
-DIGESTS_KEPT = 3
 
 
-def checkpoint_put(branch: Branch, memory: Memory, length: int) -> Put | None:
-    """The write of a branch's checkpoint at that length of its memory stream; None when it would be too large."""
-    body = codec.to_json({"v": codec.VERSION, "fold": FOLD_VERSION, "length": length, **_reduced(memory)})
-    return Put(CHECKPOINTS, branch.key, body) if len(body) <= CHECKPOINT_BYTES else None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """A reduced memory, its totals, and the writes that keep them; no writes when they would be too large."""
+
+    memory: Memory
+    totals: Totals
+    puts: tuple[Put, ...]
 
 
-def read_checkpoint(store: Store, branch: Branch, length: int, boundary: int) -> Memory | None:
-    """The memory at that length, as far as boundaries from this one on need it; None when no checkpoint says."""
-    document = store.get(CHECKPOINTS, branch.key)
+def checkpoint_of(branch: Branch, memory: Memory, length: int) -> Checkpoint:
+    """The checkpoint of a memory, whole or reduced before, at that length of the branch's own stream.
+
+    Where nothing is settled yet and the memory is too large, what lies before the tip of coverage counts as settled;
+    the checkpoint then answers only for boundaries from there on.
+    """
+    found = _checkpoint(branch, reduced(memory), length)
+    return found if found.puts else _checkpoint(branch, reduced(memory, floor=memory.observed), length)
+
+
+def read_page(store: Store, branch: Branch, length: int) -> Page | None:
+    """The page at that length; None when there is none."""
+    body = _body(store, PAGES, branch, length)
+    return None if body is None else page_from(body)
+
+
+def read_totals(store: Store, branch: Branch, length: int) -> Totals | None:
+    """The totals at that length; None when there are none."""
+    body = _body(store, TOTALS, branch, length)
+    return None if body is None else totals_from(body)
+
+
+def read_reduced(store: Store, branch: Branch, length: int) -> Memory | None:
+    """The reduced memory at that length, as new entries may be applied to it; None when there is none.
+
+    Its records have no sources, and its tombstones do not say whose they are: recall reads those from the ledger.
+    """
+    page, totals = read_page(store, branch, length), read_totals(store, branch, length)
+    links = _body(store, LINKS, branch, length)
+    if page is None or totals is None or links is None:
+        return None
+    return _memory(page, totals, links)
+
+
+def _body(store: Store, collection: str, branch: Branch, length: int) -> dict[str, Any] | None:
+    document = store.get(collection, branch.key)
     if document is None:
         return None
     body = codec.from_json(document.body)
-    if body["fold"] != FOLD_VERSION or body["length"] != length or boundary < body["floor"]:
-        return None
-    return _memory(body)
+    return body if (body.get("fold"), body.get("length")) == (FOLD_VERSION, length) else None
 
 
-def _reduced(memory: Memory) -> dict[str, Any]:
-    floor = memory.folds[-1].boundary if memory.folds else 0
-    reference = memory.folds[-1].reference if memory.folds else None
-    place = {key: at for at, key in enumerate(memory.reflections)}
-    digests = _usable(memory, floor, place)
-    reflections, older = _newest(memory, floor, {digest.through for digest in digests[:DIGESTS_KEPT]})
-    room = ROW_BYTES - sum(_bytes(_reflection_row(held)) for held in reflections)
-    observations, beyond = _served(memory, floor, reference, room)
-    ids = {held.record.id for held in observations}
-    kept = [held.record.id for held in reflections]
+def _checkpoint(branch: Branch, memory: Memory, length: int) -> Checkpoint:
+    page = page_of(memory)
+    totals = totals_of(memory, page)
+    bodies = {PAGES: page_json(page), TOTALS: totals_json(totals), LINKS: _links(memory)}
+    head = {"v": codec.VERSION, "fold": FOLD_VERSION, "length": length}
+    puts = tuple(Put(name, branch.key, codec.to_json({**head, **body})) for name, body in bodies.items())
+    fits = all(len(put.body) <= CHECKPOINT_BYTES for put in puts)
+    return Checkpoint(memory=memory, totals=totals, puts=puts if fits else ())
+
+
+def _links(memory: Memory) -> dict[str, Any]:
+    shown = memory.shown
     return {
-        "floor": floor,
-        "reference": reference,
-        "observed": memory.observed,
-        "observations": [_observation_row(held) for held in observations],
-        "drops": {key: _tomb_row(memory.drops[key]) for key in ids if key in memory.drops},
-        "reflections": [_reflection_row(held) for held in reflections],
-        "retirements": {key: _tomb_row(memory.retirements[key]) for key in kept if key in memory.retirements},
-        "digests": [_digest_row(digest) for digest in digests[:DIGESTS_KEPT]],
-        "beyond": {
-            **beyond,
-            "reflections": len(older),
-            "newest": max((held.order for held in older), default=-1),
-            "after": [
-                [digest.order, sum(place[held.record.id] > place[digest.through] for held in older)]
-                for digest in digests[:DIGESTS_KEPT]
-            ],
-            "digests": len(digests[DIGESTS_KEPT:]),
-            "cited": {key: count for key, count in _citations(older).items() if key in ids},
-        },
+        "order": memory.order,
+        "reflectionsCovers": memory.last_reflections_covers,
+        "supports": [list(held.record.support_ids) for held in memory.reflections.values()],
+        "cited": dict(memory.beyond.cited),
+        "lastFold": {**asdict(memory.folds[-1]), "ids": None} if memory.folds else None,
+        "shown": [shown.observations, shown.tokens, shown.reflections, shown.removed, shown.reflections_removed],
+        "shownObservations": _flags(memory.observations, shown.observation_ids),
+        "shownReflections": _flags(memory.reflections, shown.reflection_ids),
     }
 
 
-def _usable(memory: Memory, floor: int, place: Mapping[str, int]) -> list[HeldDigest]:
-    """The digests that some later boundary may use, the one that wins first."""
-    retired = [held for key, held in memory.reflections.items() if _gone(memory.retirements.get(key), floor, None)]
-    valid = [
-        digest
-        for digest in memory.digests
-        if digest.through in place and not any(may_tell(memory, digest, held, place) for held in retired)
-    ]
-    return sorted(valid, key=lambda digest: (place[digest.through], not digest.imported, digest.order), reverse=True)
+def _flags(keys: Iterable[str], chosen: frozenset[str]) -> str:
+    return "".join("1" if key in chosen else "0" for key in keys)
 
 
-def _gone(tomb: Tombstone | None, floor: int, reference: int | None) -> bool:
-    """Dropped before every boundary from the floor on."""
-    if tomb is None:
-        return False
-    return tomb.at_once(floor) or tomb.after_fold(None if reference is None else min(reference, floor))
+def _flagged(keys: Iterable[str], flags: str) -> frozenset[str]:
+    return frozenset(key for key, flag in zip(keys, flags, strict=True) if flag == "1")
 
 
-def _served(
-    memory: Memory, floor: int, reference: int | None, room: int
-) -> tuple[list[HeldObservation], dict[str, Any]]:
-    """What to keep, in its order, and what is left out: settled ones that come last whatever is recorded later."""
-    held = [each for key, each in memory.observations.items() if not _gone(memory.drops.get(key), floor, reference)]
-    fewest = _citations(each for each in memory.current() if each.covers <= floor)
-    settled = [each for each in held if each.record.id not in memory.drops and _is_before(each, floor)]
-    keys = [keep_key(each, tier_of_citations(fewest[each.record.id])) for each in settled]
-    left, free = [], room
-    for key, at in sorted(zip(keys, range(len(settled)), strict=True), reverse=True):
-        free -= _bytes(_observation_row(settled[at]))
-        if free < 0:
-            left.append((key, settled[at].record))
-    gone = {record.id for _, record in left}
-    beyond = {
-        "observations": len(left),
-        "tokens": sum(record.tokens for _, record in left),
-        "best": list(max((key for key, _ in left), default=(-1, -1, -1))),
-    }
-    return [each for each in held if each.record.id not in gone], beyond
-
-
-def _newest(memory: Memory, floor: int, watermarks: set[str]) -> tuple[list[HeldReflection], list[HeldReflection]]:
-    """The reflections to keep, in their order, and the oldest settled ones, which are left out."""
-    held = [each for key, each in memory.reflections.items() if not _gone(memory.retirements.get(key), floor, None)]
-    start, free = len(held), REFLECTION_BYTES
-    while start and (free := free - _bytes(_reflection_row(held[start - 1]))) >= 0:
-        start -= 1
-
-    def stays(each: HeldReflection) -> bool:
-        return each.record.id in watermarks or each.record.id in memory.retirements or each.covers > floor
-
-    older = [each for each in held[:start] if not stays(each)]
-    return [each for each in held[:start] if stays(each)] + held[start:], older
-
-
-def _citations(reflections: Iterable[HeldReflection]) -> Counter[str]:
-    return Counter(key for held in reflections for key in set(held.record.support_ids))
-
-
-def _is_before(held: HeldObservation, floor: int) -> bool:
-    return held.since < floor or held.covers <= floor
-
-
-def _bytes(row: list[Any]) -> int:
-    return len(codec.to_json(row)) + 1
-
-
-def _observation_row(held: HeldObservation) -> list[Any]:
-    record = held.record
-    said = [record.id, record.content, record.timestamp, record.relevance, record.tokens]
-    return [*said, held.since, held.covers, held.order]
-
-
-def _reflection_row(held: HeldReflection) -> list[Any]:
-    record = held.record
-    return [record.id, record.content, list(record.support_ids), record.tokens, held.covers, held.order]
-
-
-def _digest_row(digest: HeldDigest) -> list[Any]:
-    return [digest.content, digest.through, digest.tokens, digest.order, digest.imported]
-
-
-def _tomb_row(tomb: Tombstone) -> list[int | None]:
-    return [tomb.waits_from, tomb.immediate_from, tomb.immediate_covers, tomb.order]
-
-
-def _memory(body: Mapping[str, Any]) -> Memory:
-    """The memory of a checkpoint. Its records have no sources: recall reads those from the ledger."""
-    memory = Memory(observed=body["observed"])
-    for key, content, stamp, relevance, tokens, since, covers, order in body["observations"]:
-        record = Observation(
-            id=key, content=content, timestamp=stamp, relevance=relevance, source_ids=(), tokens=tokens
-        )
-        memory.observations[key] = HeldObservation(record=record, since=since, covers=covers, order=order)
-    for key, content, supports, tokens, covers, order in body["reflections"]:
-        reflection = Reflection(id=key, content=content, support_ids=tuple(supports), tokens=tokens)
-        memory.reflections[key] = HeldReflection(record=reflection, covers=covers, order=order)
-    memory.drops = {key: _tomb(row) for key, row in body["drops"].items()}
-    memory.retirements = {key: _tomb(row) for key, row in body["retirements"].items()}
-    memory.digests = [
-        HeldDigest(content=content, through=through, tokens=tokens, order=order, imported=imported)
-        for content, through, tokens, order, imported in body["digests"]
-    ]
-    memory.folds = [Fold(boundary=body["floor"], full_fold=False, reference=body["reference"], branch="", length=0)]
-    memory.beyond = _beyond(body["beyond"])
-    return memory
-
-
-def _beyond(row: Mapping[str, Any]) -> Beyond:
-    relevance, coverage, order = row["best"]
-    return Beyond(
-        observations=row["observations"],
-        tokens=row["tokens"],
-        best=(relevance, coverage, order),
-        reflections=row["reflections"],
-        newest=row["newest"],
-        after=dict(row["after"]),
-        digests=row["digests"],
-        cited=row["cited"],
+def _memory(page: Page, totals: Totals, links: Mapping[str, Any]) -> Memory:
+    observations, reflections = _observations(page), _reflections(page, links["supports"])
+    names, conclusions = list(observations), list(reflections)
+    return Memory(
+        observations=observations,
+        reflections=reflections,
+        drops={names[tomb.row]: tomb.stone for tomb in page.drops},
+        retirements={conclusions[tomb.row]: tomb.stone for tomb in page.retirements},
+        digests=[digest.held for digest in page.digests],
+        folds=[Fold(**links["lastFold"])] if links["lastFold"] else [],
+        gaps=list(totals.gaps),
+        observed=totals.observed,
+        reflected=totals.reflected,
+        dropped_through=totals.dropped_through,
+        last_reflections_covers=links["reflectionsCovers"],
+        malformed=totals.malformed,
+        order=links["order"],
+        observations_recorded=totals.observations,
+        reflections_recorded=totals.reflections,
+        reflection_tokens=totals.reflection_tokens,
+        digests_recorded=totals.digests_recorded,
+        retired=totals.retired,
+        minds=dict(totals.minds),
+        recorded_at=totals.recorded_at,
+        beyond=_beyond(page, totals, links["cited"]),
+        shown=_shown(links, names, conclusions),
     )
 
 
-def _tomb(row: list[Any]) -> Tombstone:
-    waits_from, immediate_from, immediate_covers, order = row
-    return Tombstone(
-        waits_from=waits_from, immediate_from=immediate_from, immediate_covers=immediate_covers, order=order
+def _observations(page: Page) -> dict[str, HeldObservation]:
+    found = {}
+    for row, batch in _rows(page.batches):
+        record = page.observation(row)
+        found[record.id] = HeldObservation(record=record, since=batch.since, covers=batch.covers, order=batch.order)
+    return found
+
+
+def _reflections(page: Page, supports: list[list[str]]) -> dict[str, HeldReflection]:
+    found = {}
+    for row, batch in _rows(page.reflection_batches):
+        said = page.reflection(row)
+        record = Reflection(id=said.id, content=said.content, support_ids=tuple(supports[row]), tokens=said.tokens)
+        found[record.id] = HeldReflection(record=record, covers=batch.covers, order=batch.order)
+    return found
+
+
+def _rows(batches: Iterable[Batch]) -> Iterable[tuple[int, Batch]]:
+    return enumerate(batch for batch in batches for _ in range(batch.rows))
+
+
+def _beyond(page: Page, totals: Totals, cited: Mapping[str, int]) -> Beyond:
+    return Beyond(
+        floor=page.floor,
+        observations=page.left_out,
+        tokens=page.left_out_tokens,
+        best=page.best,
+        reflections=page.left_out_reflections,
+        reflection_tokens=page.left_out_reflection_tokens,
+        newest=page.newest,
+        after={digest.held.order: (digest.beyond, digest.beyond_tokens) for digest in page.digests},
+        digests=page.left_out_digests,
+        digests_at_tip=totals.left_out_digests,
+        cited=cited,
+    )
+
+
+def _shown(links: Mapping[str, Any], names: list[str], conclusions: list[str]) -> Shown:
+    observations, tokens, reflections, removed, reflections_removed = links["shown"]
+    return Shown(
+        observations=observations,
+        tokens=tokens,
+        reflections=reflections,
+        removed=removed,
+        reflections_removed=reflections_removed,
+        observation_ids=_flagged(names, links["shownObservations"]),
+        reflection_ids=_flagged(conclusions, links["shownReflections"]),
     )

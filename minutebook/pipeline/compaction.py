@@ -6,16 +6,17 @@ record confirms later.
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from minutebook.errors import CompactionOpen, StoreBusy
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path
-from minutebook.pipeline.checkpoints import read_checkpoint
+from minutebook.pipeline.checkpoints import read_page
 from minutebook.pipeline.excerpts import extract_lines
-from minutebook.pipeline.folding import BeyondCheckpoint, Memory, fold
+from minutebook.pipeline.folding import BeyondCheckpoint, fold
 from minutebook.pipeline.folds import PRODUCER, Proposal, memory_length, proposal_put, read_proposal
+from minutebook.pipeline.pages import Page, page_of
 from minutebook.pipeline.projection import Projection, compaction_projection, digest_budget
 from minutebook.pipeline.rendering import extract_room, parts_of, render
 from minutebook.records import Branch, MemoryEntry, content_id
@@ -24,6 +25,7 @@ from minutebook.store import codec
 from minutebook.store.kernel import Stale, Store
 from minutebook.tokens import estimate_tokens
 
+ASKED = ("first_kept", "tokens_before")
 EXTRACT_ENTRIES = 400
 """Entries before the cut that the extract looks at; earlier ones are counted."""
 COMPOSE_TRIES = 20
@@ -41,6 +43,8 @@ class Composition:
 
     id: hash of branch, boundary and shaping settings. first_kept, tokens_before: exactly as the host gave them.
     left_out: records that did not fit. extracted: entries not yet observed that the text shows or counts.
+    observations, reflections: visible ones, left out or not; pool_tokens: of the observations. reference: boundary of
+    the full fold in force.
     """
 
     id: str
@@ -49,7 +53,10 @@ class Composition:
     full_fold: bool
     left_out: int
     extracted: int
-    projection: Projection
+    observations: int
+    reflections: int
+    pool_tokens: int
+    reference: int | None = None
     first_kept: str = ""
     tokens_before: int | None = None
 
@@ -101,17 +108,17 @@ def compose_memory(
             if held.boundary != boundary:
                 raise CompactionOpen(f"{branch.key}: a compaction at entry {held.boundary} is still open")
             if held.settings == shaping_hash(settings):
-                return _compose(store, branch, boundary, settings, held.length, first_kept, tokens_before)
+                return Composition(**held.composed, first_kept=first_kept, tokens_before=tokens_before)
         length = memory_length(store, branch)
-        composed = _compose(store, branch, boundary, settings, length, first_kept, tokens_before)
+        composed = _compose(store, branch, boundary, settings, length)
         if composed is None or _propose(store, branch, composed, length, settings, held):
-            return composed
+            return composed and replace(composed, first_kept=first_kept, tokens_before=tokens_before)
     raise StoreBusy(f"{branch.key}: {COMPOSE_TRIES} other compactions came first; try again")
 
 
 def look_at_memory(store: Store, branch: Branch, boundary: int, settings: Settings) -> Composition | None:
     """What compose_memory would return, recording nothing: `om compact`."""
-    return _compose(store, branch, boundary, settings, memory_length(store, branch), "", None)
+    return _compose(store, branch, boundary, settings, memory_length(store, branch))
 
 
 def shaping_hash(settings: Settings) -> str:
@@ -124,33 +131,18 @@ def read_until(store: Store, branch: Branch, length: int) -> list[MemoryEntry]:
     return [e for e in ledger.read_memory(store, branch) if e.branch != branch.key or e.index < length]
 
 
-def _compose(
-    store: Store,
-    branch: Branch,
-    boundary: int,
-    settings: Settings,
-    length: int,
-    first_kept: str,
-    tokens_before: int | None,
-) -> Composition | None:
-    asked = (first_kept, tokens_before)
-    if (memory := read_checkpoint(store, branch, length, boundary)) is not None:
+def _compose(store: Store, branch: Branch, boundary: int, settings: Settings, length: int) -> Composition | None:
+    page = read_page(store, branch, length)
+    if page is not None:
         with suppress(BeyondCheckpoint):
-            return _composed_of(memory, store, branch, boundary, settings, *asked)
-    return _composed_of(fold(read_until(store, branch, length)), store, branch, boundary, settings, *asked)
+            return _composed_of(page, store, branch, boundary, settings)
+    whole = page_of(fold(read_until(store, branch, length)), floor=boundary)
+    return _composed_of(whole, store, branch, boundary, settings)
 
 
-def _composed_of(
-    memory: Memory,
-    store: Store,
-    branch: Branch,
-    boundary: int,
-    settings: Settings,
-    first_kept: str,
-    tokens_before: int | None,
-) -> Composition | None:
+def _composed_of(page: Page, store: Store, branch: Branch, boundary: int, settings: Settings) -> Composition | None:
     projection = compaction_projection(
-        memory,
+        page,
         boundary,
         pool_max_tokens=settings.observations_pool_max_tokens,
         digest_tokens=digest_budget(settings.reflection_context_max_tokens).digest,
@@ -158,23 +150,15 @@ def _composed_of(
     if projection.empty():
         return None
     extract = _extract(Path(store, branch), projection.observed, boundary, settings)
-    return _composition(branch, projection, extract, settings, first_kept, tokens_before)
+    return _composition(branch, projection, extract, settings)
 
 
-def _composition(
-    branch: Branch,
-    projection: Projection,
-    extract: list[str],
-    settings: Settings,
-    first_kept: str,
-    tokens_before: int | None,
-) -> Composition | None:
+def _composition(branch: Branch, projection: Projection, extract: list[str], settings: Settings) -> Composition | None:
     """None when the budget has no room for a single record: the host's own summary says more."""
     rendered = render(
         projection,
         max_tokens=settings.compaction_max_tokens,
         reflections_tokens=settings.reflection_context_max_tokens,
-        tiers=projection.tiers(),
         extract=extract,
     )
     if not rendered.text:
@@ -186,9 +170,10 @@ def _composition(
         full_fold=projection.full_fold,
         left_out=rendered.left_out,
         extracted=max(0, projection.boundary - projection.observed),
-        projection=projection,
-        first_kept=first_kept,
-        tokens_before=tokens_before,
+        observations=len(projection.observations) + projection.page.left_out,
+        reflections=len(projection.reflections) + projection.page.left_out_reflections,
+        pool_tokens=projection.pool_tokens,
+        reference=projection.reference,
     )
 
 
@@ -210,13 +195,11 @@ def _propose(
     store: Store, branch: Branch, composed: Composition, length: int, settings: Settings, held: Proposal | None
 ) -> bool:
     proposal = Proposal(
-        composition=composed.id,
         boundary=composed.boundary,
-        full_fold=composed.full_fold,
-        reference=composed.projection.reference,
         length=length,
         settings=shaping_hash(settings),
         opened_at=store.now(),
+        composed={each.name: getattr(composed, each.name) for each in fields(composed) if each.name not in ASKED},
     )
     put = proposal_put(branch, proposal, if_version=held.version if held else 0)
     return not isinstance(store.put(put), Stale)

@@ -7,6 +7,7 @@ For each id the first valid record wins (003-151); a tombstone holds for ever, a
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from minutebook.pipeline.shapes import ids_of, observations_of, reflections_of
@@ -25,10 +26,13 @@ from minutebook.records import (
     tier_of_citations,
 )
 
+IMPORTED = "imported"
+"""The mind of records that name none."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldObservation:
-    """An observation with the span of its batch, and the mind that recorded it."""
+    """An observation with the span of its batch, its place among all memory entries (order), and who recorded it."""
 
     record: Observation
     since: int
@@ -122,30 +126,55 @@ class BeyondCheckpoint(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beyond:
-    """What a checkpoint left out of a memory; nothing in a whole one. All of it is visible before any later boundary.
+    """What a checkpoint left out of a memory, nothing in a whole one: visible before every boundary from `floor` on.
 
-    observations, tokens: how many, and of how many rendered tokens. best: (relevance, coverage, order) that none of
-    them exceeds. reflections: how many, and newest: the order of the newest of them. after: order of a digest → how
-    many of these lie after its watermark. digests: how many, all losing to those that are there. cited: observation →
-    citations by left-out reflections.
+    observations, tokens: how many, and of how many rendered tokens. best: keep key that none of them exceeds.
+    reflections, reflection_tokens: likewise; newest: order of the newest of them. after: order of a digest → how many
+    of these lie after its watermark, and their tokens. digests: how many, all losing to those that are there;
+    digests_at_tip: of these, how many the tip might use. cited: observation → citations by left-out reflections.
+    """
+
+    floor: int = 0
+    observations: int = 0
+    tokens: int = 0
+    best: int = -1
+    reflections: int = 0
+    reflection_tokens: int = 0
+    newest: int = -1
+    after: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    digests: int = 0
+    digests_at_tip: int = 0
+    cited: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What the last confirmed compaction showed: how much, and which of it the memory at hand still holds.
+
+    observations, tokens, reflections: all of them. removed, reflections_removed: of those no longer at hand, how many
+    were dropped or retired since.
     """
 
     observations: int = 0
     tokens: int = 0
-    best: tuple[int, int, int] = (-1, -1, -1)
     reflections: int = 0
-    newest: int = -1
-    after: Mapping[int, int] = field(default_factory=dict)
-    digests: int = 0
-    cited: Mapping[str, int] = field(default_factory=dict)
+    removed: int = 0
+    reflections_removed: int = 0
+    observation_ids: frozenset[str] = frozenset()
+    reflection_ids: frozenset[str] = frozenset()
 
 
 NOTHING_BEYOND = Beyond()
+NOTHING_SHOWN = Shown()
 
 
 @dataclass(slots=True)
 class Memory:
-    """Everything that a branch's memory entries say, or what of it a checkpoint kept."""
+    """Everything that a branch's memory entries say, or what of it a checkpoint kept (less what is gone for good).
+
+    The counts are of all that was ever recorded; retired: ids with a tombstone, recorded or not. minds: who recorded.
+    recorded_at: seconds of the latest entry's time. shown: to be set by who knows what a compaction showed.
+    """
 
     observations: dict[str, HeldObservation] = field(default_factory=dict)
     reflections: dict[str, HeldReflection] = field(default_factory=dict)
@@ -161,7 +190,15 @@ class Memory:
     last_reflections_covers: int = 0
     malformed: int = 0
     order: int = 0
+    observations_recorded: int = 0
+    reflections_recorded: int = 0
+    reflection_tokens: int = 0
+    digests_recorded: int = 0
+    retired: int = 0
+    minds: dict[str, int] = field(default_factory=dict)
+    recorded_at: float = 0.0
     beyond: Beyond = NOTHING_BEYOND
+    shown: Shown = NOTHING_SHOWN
 
     def active(self) -> list[HeldObservation]:
         """Observations that no tombstone names: the pool, at the tip."""
@@ -192,6 +229,7 @@ def fold(entries: Iterable[MemoryEntry]) -> Memory:
 def apply(memory: Memory, entry: MemoryEntry) -> None:
     """Add one entry; one that is malformed or of an unknown kind is counted (003-155)."""
     memory.order += 1
+    memory.recorded_at = max(memory.recorded_at, _seconds(entry.time))
     handler = _HANDLERS.get(entry.kind)
     if handler is None:
         memory.malformed += 1
@@ -202,10 +240,13 @@ def apply(memory: Memory, entry: MemoryEntry) -> None:
 def _observations(memory: Memory, entry: MemoryEntry) -> int:
     found, malformed = observations_of(entry.data)
     for record in found:
-        held = HeldObservation(
+        if record.id in memory.observations:
+            continue
+        memory.observations[record.id] = HeldObservation(
             record=record, since=entry.since, covers=entry.covers, order=memory.order, mind=_mind(entry)
         )
-        memory.observations.setdefault(record.id, held)
+        memory.observations_recorded += 1
+        _count_mind(memory, entry)
     memory.observed = max(memory.observed, entry.covers)
     if isinstance(filled := entry.data.get("fills"), str):
         memory.filled.add(filled)
@@ -215,8 +256,14 @@ def _observations(memory: Memory, entry: MemoryEntry) -> int:
 def _reflections(memory: Memory, entry: MemoryEntry) -> int:
     found, malformed = reflections_of(entry.data)
     for record in found:
-        held = HeldReflection(record=record, covers=entry.covers, order=memory.order, mind=_mind(entry))
-        memory.reflections.setdefault(record.id, held)
+        if record.id in memory.reflections:
+            continue
+        memory.reflections[record.id] = HeldReflection(
+            record=record, covers=entry.covers, order=memory.order, mind=_mind(entry)
+        )
+        memory.reflections_recorded += 1
+        memory.reflection_tokens += record.tokens
+        _count_mind(memory, entry)
     memory.reflected = max(memory.reflected, entry.covers)
     if found:
         memory.last_reflections_covers = max(memory.last_reflections_covers, entry.covers)
@@ -229,6 +276,7 @@ def _digest(memory: Memory, entry: MemoryEntry) -> int:
     if not (isinstance(content, str) and content.strip() and isinstance(through, str) and isinstance(tokens, int)):
         return 1
     imported = bool(entry.data.get("fromFold"))
+    memory.digests_recorded += 1
     memory.digests.append(
         HeldDigest(content=content, through=through, tokens=tokens, order=memory.order, imported=imported)
     )
@@ -244,7 +292,10 @@ def _drops(memory: Memory, entry: MemoryEntry) -> int:
 
 
 def _retirements(memory: Memory, entry: MemoryEntry) -> int:
-    return _bury(memory.retirements, entry, "reflectionIds", waits=False, order=memory.order)
+    before = len(memory.retirements)
+    malformed = _bury(memory.retirements, entry, "reflectionIds", waits=False, order=memory.order)
+    memory.retired += len(memory.retirements) - before
+    return malformed
 
 
 def _bury(tombs: dict[str, Tombstone], entry: MemoryEntry, name: str, *, waits: bool, order: int) -> int:
@@ -291,8 +342,20 @@ def _fold(memory: Memory, entry: MemoryEntry) -> int:
     return 0
 
 
+def _count_mind(memory: Memory, entry: MemoryEntry) -> None:
+    mind = _mind(entry) or IMPORTED
+    memory.minds[mind] = memory.minds.get(mind, 0) + 1
+
+
 def _mind(entry: MemoryEntry) -> str:
     return str(entry.data.get("mind", ""))
+
+
+def _seconds(time: str) -> float:
+    try:
+        return datetime.fromisoformat(time).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
 
 
 def _least(a: int | None, b: int) -> int:

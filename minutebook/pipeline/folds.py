@@ -25,16 +25,15 @@ CLOSE_TRIES = 20
 class Proposal:
     """A composition that its host has not confirmed yet. opened_at: seconds of the store's clock.
 
-    length: of the branch's memory stream when it was read. settings: hash of those that shape the text.
+    length: of the branch's memory stream when it was read. settings: hash of those that shape the text. composed: the
+    composition itself, so that whoever asks again gets the same; without its text once it is closed.
     """
 
-    composition: str
     boundary: int
-    full_fold: bool
-    reference: int | None
     length: int
     settings: str
     opened_at: float
+    composed: Mapping[str, Any]
     open: bool = True
     version: int = 0
 
@@ -46,14 +45,12 @@ def read_proposal(store: Store, branch: Branch) -> Proposal | None:
         return None
     body = codec.from_json(document.body)
     return Proposal(
-        composition=body["composition"],
         boundary=body["boundary"],
-        full_fold=body["fullFold"],
-        reference=body["reference"],
         length=body["length"],
         settings=body["settings"],
         opened_at=body["openedAt"],
-        open=body["open"],
+        composed=body.get("composed", {}),
+        open=body["open"] and "composed" in body,
         version=document.version,
     )
 
@@ -62,13 +59,11 @@ def proposal_put(branch: Branch, proposal: Proposal, *, if_version: int) -> Put:
     """The write of a proposal that fails when another came first."""
     body = {
         "v": codec.VERSION,
-        "composition": proposal.composition,
         "boundary": proposal.boundary,
-        "fullFold": proposal.full_fold,
-        "reference": proposal.reference,
         "length": proposal.length,
         "settings": proposal.settings,
         "openedAt": proposal.opened_at,
+        "composed": dict(proposal.composed),
         "open": proposal.open,
     }
     return Put(COMPOSITIONS, branch.key, codec.to_json(body), if_version=if_version)
@@ -128,13 +123,13 @@ def _closing(
     branch: Branch, proposal: Proposal | None, time: str, composition: object
 ) -> tuple[list[MemoryEntry], list[Put]]:
     """The fold that is now in force and the write that closes its proposal; nothing when there is none open."""
-    if proposal is None or not proposal.open or composition not in (None, proposal.composition):
+    if proposal is None or not proposal.open or composition not in (None, proposal.composed["id"]):
         return [], []
     data = {
-        "fullFold": proposal.full_fold,
-        "reference": proposal.reference,
+        "fullFold": proposal.composed["full_fold"],
+        "reference": proposal.composed["reference"],
         "length": proposal.length,
-        "composition": proposal.composition,
+        "composition": proposal.composed["id"],
         "producer": PRODUCER,
     }
     entry = memory_entry(Entry(kind=FOLD, covers=proposal.boundary, since=proposal.boundary, data=data, time=time))
@@ -142,4 +137,5 @@ def _closing(
 
 
 def _closed(branch: Branch, proposal: Proposal) -> Put:
-    return proposal_put(branch, replace(proposal, open=False), if_version=proposal.version)
+    closed = replace(proposal, open=False, composed={**proposal.composed, "text": ""})
+    return proposal_put(branch, closed, if_version=proposal.version)

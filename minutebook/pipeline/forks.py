@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from minutebook.errors import StoreBusy
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path, branch_put, find_branch, memory_stream
-from minutebook.pipeline.folding import Memory, fold
-from minutebook.pipeline.outcomes import sums
+from minutebook.pipeline.checkpoints import checkpoint_of
+from minutebook.pipeline.folding import Memory
+from minutebook.pipeline.remembering import whole_memory
 from minutebook.pipeline.sessions import Session
+from minutebook.pipeline.totals import Totals, marks_of
 from minutebook.records import Branch
 from minutebook.store.kernel import Stale, Store
 
@@ -46,8 +48,10 @@ def fork_branch(store: Store, owner: Branch, *, fork: int, key: str, session: Se
         kind="fork",
         created=session.last_time,
     )
-    marks = _inherited_marks(branch, fold(ledger.read_memory(store, branch)), tip.marks)
-    result = store.append(memory_stream(key), [], advance=marks, puts=[branch_put(branch)])
+    memory = whole_memory(ledger.read_memory(store, branch), [each.key for each in ledger.chain_of(store, branch)])
+    checkpoint = checkpoint_of(branch, memory, 0)
+    marks = _inherited_marks(branch, checkpoint.totals, memory, tip.marks)
+    result = store.append(memory_stream(key), [], advance=marks, puts=[branch_put(branch), *checkpoint.puts])
     if not isinstance(result, Stale):
         return branch
     other = find_branch(store, key)
@@ -56,9 +60,9 @@ def fork_branch(store: Store, owner: Branch, *, fork: int, key: str, session: Se
     return other
 
 
-def _inherited_marks(branch: Branch, memory: Memory, parent: Mapping[str, int]) -> dict[str, int]:
+def _inherited_marks(branch: Branch, totals: Totals, memory: Memory, parent: Mapping[str, int]) -> dict[str, int]:
     """Sums over what is inherited, and those of the parent's marks that lie within the shared prefix."""
-    marks = sums(memory)
+    marks = marks_of(totals)
     for name in (ledger.OBSERVER, ledger.REFLECTOR):
         marks[name] = max(marks[name], _within(branch, parent.get(name, 0)))
     compacted = max((each.boundary for each in memory.folds), default=0)

@@ -12,15 +12,13 @@ from typing import Any
 from minutebook.errors import StoreBusy
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import memory_stream
-from minutebook.pipeline.checkpoints import checkpoint_put
-from minutebook.pipeline.folding import Memory, fold
-from minutebook.pipeline.projection import after_digest, usable_digest
+from minutebook.pipeline.remembering import remember
+from minutebook.pipeline.totals import marks_of
 from minutebook.records import Branch, MemoryEntry, content_id
 from minutebook.store import codec
 from minutebook.store.kernel import Put, Stale, Store
 
 COMMIT_TRIES = 50
-UNLIMITED = 10**9
 FORWARD = frozenset([*ledger.COVERAGE_OF_ROLE.values(), ledger.COMPACTED_FROM, ledger.COMPACTED_AT])
 """Marks that only move forward; a run that found nothing moves its coverage without an entry that would show it."""
 
@@ -124,18 +122,16 @@ def offer_memory(
     stream = memory_stream(branch.key)
     for _ in range(COMMIT_TRIES):
         tip = store.tip(stream)
-        before = ledger.read_memory(store, branch) if entries else []
-        placed = _placed(branch, before, entries, tip.length)
-        memory = fold([*before, *placed]) if placed else None
-        checkpoint = checkpoint_put(branch, memory, tip.length + len(placed)) if memory else None
+        placed = _placed(store, branch, entries, tip.length)
+        marks, writes = _remembered(store, branch, placed, tip.length)
         done = store.append(
             stream,
             [codec.memory_item(entry) for entry in placed],
             expect=expect,
             expect_length=tip.length,
-            advance=_moved({**(sums(memory) if memory else {}), **advance}, tip.marks),
+            advance=_moved({**marks, **advance}, tip.marks),
             dirty=branch.key,
-            puts=[*puts, checkpoint] if checkpoint else puts,
+            puts=[*puts, *writes],
         )
         if not isinstance(done, Stale):
             new = {entry.id for entry in placed}
@@ -145,32 +141,23 @@ def offer_memory(
     raise StoreBusy(f"{branch.key}: {COMMIT_TRIES} other commits came first; the work will be derived again")
 
 
-def _placed(
-    branch: Branch, before: Sequence[MemoryEntry], entries: Sequence[MemoryEntry], length: int
-) -> list[MemoryEntry]:
+def _placed(store: Store, branch: Branch, entries: Sequence[MemoryEntry], length: int) -> list[MemoryEntry]:
     """The new ones among the entries, each once, as they will stand in the branch's own stream of that length."""
-    there = {entry.id for entry in before if entry.branch == branch.key}
+    there = store.find(memory_stream(branch.key), [entry.id for entry in entries])
     new = {entry.id: entry for entry in entries if entry.id not in there}
     return [replace(entry, branch=branch.key, index=length + at) for at, entry in enumerate(new.values())]
+
+
+def _remembered(
+    store: Store, branch: Branch, placed: Sequence[MemoryEntry], length: int
+) -> tuple[dict[str, int], list[Put]]:
+    """The sums for the clocks and the writes that follow from the new entries."""
+    if not placed:
+        return {}, []
+    checkpoint, writes = remember(store, branch, placed, length)
+    return marks_of(checkpoint.totals), writes
 
 
 def _moved(advance: Mapping[str, int], found: Mapping[str, int]) -> dict[str, int]:
     """The marks as they are written. Coverages never go back (003-053), also not to what entries alone say."""
     return {mark: max(value, found.get(mark, 0)) if mark in FORWARD else value for mark, value in advance.items()}
-
-
-def sums(memory: Memory) -> dict[str, int]:
-    """The marks that the clocks compare, from a branch's whole memory."""
-    reflections = memory.current()
-    digest = usable_digest(memory, reflections, UNLIMITED)
-    recent = after_digest(reflections, digest)
-    return {
-        ledger.POOL_TOKENS: sum(held.record.tokens for held in memory.active()),
-        ledger.UNDIGESTED_TOKENS: sum(held.record.tokens for held in recent),
-        ledger.DIGEST_TOKENS: digest.tokens if digest else 0,
-        ledger.REFLECTIONS_RECORDED: len(memory.reflections),
-        ledger.REFLECTIONS_RETIRED: len(memory.retirements),
-        ledger.DIGESTS_RECORDED: len(memory.digests),
-        ledger.OBSERVER: memory.observed,
-        ledger.REFLECTOR: memory.reflected,
-    }

@@ -1,24 +1,22 @@
-"""Memory and a boundary -> what is visible before it. Pure.
+"""A page and a boundary -> what is visible before it. Pure.
 
 Whether an entry belongs is decided by its coverage against the boundary, never by when it was written (003-071).
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, repeat
+from typing import TypeVar
 
-from minutebook.pipeline.folding import (
-    NOTHING_BEYOND,
-    Beyond,
-    BeyondCheckpoint,
-    Fold,
-    HeldDigest,
-    HeldObservation,
-    HeldReflection,
-    Memory,
-    fold,
-)
-from minutebook.records import MemoryEntry, Tier, tier_of_citations
+from minutebook.pipeline.folding import BeyondCheckpoint, Fold, HeldDigest, Memory, fold
+from minutebook.pipeline.pages import Batch, Page, PageDigest, keep_key, page_of
+from minutebook.records import MemoryEntry, Observation, Reflection, Tier, tier_of_citations
+
+TIP = 2**62
+"""The boundary after everything."""
+UNLIMITED = 10**9
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,180 +36,221 @@ def digest_budget(total: int) -> DigestBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Projection:
-    """What is visible before a boundary, in the order recorded.
+    """What is visible before a boundary: rows of a page, in the order recorded.
 
     recent: the reflections that a rendering shows word for word, all of them when there is no usable digest.
-    observed: how far observation got, where the unobserved extract begins (batches leave no holes between them).
     reference: boundary of the full fold in force. pool_tokens: of the observations, rendered.
-    beyond: visible records that a checkpoint left out; beyond_recent: those of its reflections that belong to recent.
+    left_out_recent, left_out_recent_tokens: of the reflections that a checkpoint left out, those that belong to recent.
     """
 
     boundary: int
-    observations: tuple[HeldObservation, ...] = ()
-    reflections: tuple[HeldReflection, ...] = ()
-    recent: tuple[HeldReflection, ...] = ()
+    page: Page = field(default_factory=Page)
+    observations: Sequence[int] = ()
+    reflections: Sequence[int] = ()
+    recent: Sequence[int] = ()
     digest: HeldDigest | None = None
-    observed: int = 0
     full_fold: bool = False
     reference: int | None = None
     pool_tokens: int = 0
-    beyond: Beyond = NOTHING_BEYOND
-    beyond_recent: int = 0
+    left_out_recent: int = 0
+    left_out_recent_tokens: int = 0
+
+    @property
+    def observed(self) -> int:
+        """How far observation got, where the unobserved extract begins (batches leave no holes between them)."""
+        return self.page.observed
 
     def empty(self) -> bool:
         """Nothing to show: the host's own summarizer runs (003-066)."""
         return not (self.observations or self.reflections or self.digest)
 
-    def tiers(self) -> Callable[[str], Tier]:
-        """A function from an observation's id to its coverage tier: by the reflections that are visible here."""
-        citations = Counter(key for held in self.reflections for key in set(held.record.support_ids))
-        return lambda key: tier_of_citations(citations[key] + self.beyond.cited.get(key, 0))
+    def observation_lines(self) -> list[str]:
+        """One a visible observation."""
+        return _picked(self.page.observations, self.observations)
+
+    def recent_lines(self) -> list[str]:
+        """One a reflection that is shown word for word."""
+        return _picked(self.page.reflections, self.recent)
+
+    def observation_records(self) -> list[Observation]:
+        """The visible observations, without their sources."""
+        return [self.page.observation(row) for row in self.observations]
+
+    def reflection_records(self) -> list[Reflection]:
+        """The visible reflections, those under a digest too, without their supports."""
+        return [self.page.reflection(row) for row in self.reflections]
+
+    def recent_tokens(self) -> int:
+        """Of the reflections that are shown word for word."""
+        return sum(_picked(self.page.reflection_tokens, self.recent)) + self.left_out_recent_tokens
+
+    def tiers(self) -> list[Tier]:
+        """The coverage tier of each visible observation: by the reflections that are visible here."""
+        return [tier_of_citations(count) for count in self._citations()]
+
+    def keep_keys(self) -> list[int]:
+        """The keep key of each visible observation."""
+        page, cited = self.page, self._citations()
+        relevances = page.relevances.encode()
+        orders = list(_each(page.batches, [batch.order for batch in page.batches]))
+        return [
+            keep_key(relevances[row] - _ZERO, count, orders[row])
+            for row, count in zip(self.observations, cited, strict=True)
+        ]
+
+    def recent_orders(self) -> list[int]:
+        """Where the entry of each recent reflection stands."""
+        batches = self.page.reflection_batches
+        return _picked(list(_each(batches, [batch.order for batch in batches])), self.recent)
+
+    def _citations(self) -> list[int]:
+        page, shown = self.page, set(self.reflections)
+        more = Counter(row for place, rows in page.citing.items() if place in shown for row in rows)
+        cited = page.cited.encode()
+        return [cited[row] - _ZERO + more[row] if more else cited[row] - _ZERO for row in self.observations]
 
 
-def compaction_projection(memory: Memory, boundary: int, *, pool_max_tokens: int, digest_tokens: int) -> Projection:
+_ZERO = ord("0")
+
+
+def compaction_projection(page: Page, boundary: int, *, pool_max_tokens: int, digest_tokens: int) -> Projection:
     """What the next compaction at this boundary shows; a full fold when the normal pool is at its maximum (003-070)."""
-    reference = memory.folds[-1].reference if memory.folds else None
-    normal = project(memory, boundary, reference=reference, digest_tokens=digest_tokens)
+    normal = project(page, boundary, reference=page.reference, digest_tokens=digest_tokens)
     if normal.pool_tokens < pool_max_tokens:
         return normal
-    return project(memory, boundary, reference=boundary, digest_tokens=digest_tokens, full_fold=True)
+    return project(page, boundary, reference=boundary, digest_tokens=digest_tokens, full_fold=True)
 
 
 def project(
-    memory: Memory, boundary: int, *, reference: int | None, digest_tokens: int, full_fold: bool = False
+    page: Page, boundary: int, *, reference: int | None, digest_tokens: int, full_fold: bool = False
 ) -> Projection:
     """Batches that cover an entry before the boundary, reflections covered before it, drops covered before `reference`.
 
     What covers no entry of its own (a note) stands at its position: visible when that lies at or before the boundary.
+    Raises BeyondCheckpoint where the page does not say.
     """
-    observations = tuple(
-        held
-        for key, held in memory.observations.items()
-        if (held.since < boundary or held.covers <= boundary) and not _dropped(memory, key, boundary, reference)
-    )
-    reflections = tuple(
-        held
-        for key, held in memory.reflections.items()
-        if held.covers <= boundary and not (key in memory.retirements and memory.retirements[key].at_once(boundary))
-    )
-    digest = usable_digest(memory, reflections, digest_tokens)
+    if boundary < page.floor:
+        raise BeyondCheckpoint
+    limit = None if reference is None else min(reference, boundary)
+    dropped = {row for row, stone in page.drops if stone.at_once(boundary) or stone.after_fold(limit)}
+    retired = {row for row, stone in page.retirements if stone.at_once(boundary)}
+    observations = _visible(page.batches, boundary, dropped)
+    reflections = _visible(page.reflection_batches, boundary, retired)
+    digest = usable_digest(page, reflections, digest_tokens)
     return Projection(
         boundary=boundary,
+        page=page,
         observations=observations,
         reflections=reflections,
-        recent=after_digest(reflections, digest),
-        digest=digest,
-        observed=memory.observed,
+        recent=reflections if digest is None else [row for row in reflections if row > digest.through],
+        digest=digest.held if digest else None,
         full_fold=full_fold,
         reference=reference,
-        pool_tokens=sum(held.record.tokens for held in observations) + memory.beyond.tokens,
-        beyond=memory.beyond,
-        beyond_recent=memory.beyond.after.get(digest.order, 0) if digest else memory.beyond.reflections,
+        pool_tokens=sum(_picked(page.tokens, observations)) + page.left_out_tokens,
+        left_out_recent=digest.beyond if digest else page.left_out_reflections,
+        left_out_recent_tokens=digest.beyond_tokens if digest else page.left_out_reflection_tokens,
     )
 
 
-def full_projection(memory: Memory, tip: int, *, digest_tokens: int) -> Projection:
+def full_projection(page: Page, *, digest_tokens: int) -> Projection:
     """The truth at the tip: all memory, without anything dropped or retired."""
-    reflections = tuple(memory.current())
-    digest = usable_digest(memory, reflections, digest_tokens)
-    observations = tuple(memory.active())
-    return Projection(
-        boundary=tip,
-        observations=observations,
-        reflections=reflections,
-        recent=after_digest(reflections, digest),
-        digest=digest,
-        observed=memory.observed,
-        pool_tokens=sum(held.record.tokens for held in observations),
-    )
+    return project(page, TIP, reference=TIP, digest_tokens=digest_tokens)
 
 
-def visible_projection(entries: Sequence[MemoryEntry], chain: Sequence[str], *, digest_tokens: int) -> Projection:
+def visible_projection(entries: Sequence[MemoryEntry], branches: Sequence[str], *, digest_tokens: int) -> Projection:
     """What the last confirmed compaction showed; empty before the first (003-078).
 
-    chain: branch keys from the root to this branch, the merge order of the entries.
+    branches: keys from the root to this branch, the merge order of the entries.
     """
     memory = fold(entries)
     if not memory.folds:
         return Projection(boundary=0)
     last = memory.folds[-1]
-    then = fold(_read_then(entries, chain, last))
+    then = fold(_read_then(entries, branches, last))
+    page = page_of(then, floor=last.boundary)
     if last.ids is not None:
-        return _imported(then, last)
-    return project(then, last.boundary, reference=last.reference, digest_tokens=digest_tokens, full_fold=last.full_fold)
+        return _imported(then, page, last)
+    return project(page, last.boundary, reference=last.reference, digest_tokens=digest_tokens, full_fold=last.full_fold)
 
 
-def usable_digest(memory: Memory, reflections: Sequence[HeldReflection], digest_tokens: int) -> HeldDigest | None:
-    """The valid digest with the furthest watermark, then the newest (003-072, 003-073).
+def usable_digest(page: Page, reflections: Sequence[int], digest_tokens: int) -> PageDigest | None:
+    """The first valid digest within its share; reflections: the rows that are visible. Raises BeyondCheckpoint."""
+    found = next((each for each in valid_digests(page, reflections) if each.held.tokens <= digest_tokens), None)
+    if found is None and page.left_out_digests:
+        raise BeyondCheckpoint
+    return found
 
-    Valid: within its share; its watermark is shown here and was recorded before it; and it can have folded in nothing
-    that is not shown here: what a correction took back since, or what is covered only after the boundary.
-    Raises BeyondCheckpoint.
+
+def valid_digests(page: Page, reflections: Sequence[int]) -> list[PageDigest]:
+    """The digests that may stand for their reflections, the furthest watermark first, then the newest (003-073).
+
+    reflections: the rows that are visible. Valid (003-072): the watermark is shown here and was recorded before it; and
+    it can have folded in nothing that is not shown here: what a correction took back since, or what is covered only
+    after the boundary.
     """
-    shown = {held.record.id for held in reflections}
-    rank = {key: at for at, key in enumerate(memory.reflections)}
-    hidden = [held for key, held in memory.reflections.items() if key not in shown]
+    if not page.digests:
+        return []
+    shown = set(reflections)
+    hidden = [row for row in range(len(page.reflections)) if row not in shown]
+    retired_at = {row: stone.order for row, stone in page.retirements}
+    orders = list(_each(page.reflection_batches, [batch.order for batch in page.reflection_batches]))
+
+    def may_tell(digest: PageDigest, row: int) -> bool:
+        """Recorded up to its watermark, and not retired before it was made."""
+        return row <= digest.through and retired_at.get(row, TIP) > digest.held.order
+
     valid = [
         digest
-        for digest in memory.digests
-        if digest.tokens <= digest_tokens
-        and digest.through in shown
-        and memory.reflections[digest.through].order < digest.order
-        and not any(may_tell(memory, digest, held, rank) for held in hidden)
+        for digest in page.digests
+        if digest.through in shown
+        and orders[digest.through] < digest.held.order
+        and not any(may_tell(digest, row) for row in hidden)
     ]
-    if not valid and memory.beyond.digests:
-        raise BeyondCheckpoint
-    return max(valid, key=lambda digest: (rank[digest.through], not digest.imported, digest.order), default=None)
+    return sorted(valid, key=_digest_rank, reverse=True)
 
 
-def after_digest(reflections: Sequence[HeldReflection], digest: HeldDigest | None) -> tuple[HeldReflection, ...]:
-    """The reflections after the digest's watermark, all of them without a digest."""
-    if digest is None:
-        return tuple(reflections)
-    ids = [held.record.id for held in reflections]
-    return tuple(reflections[ids.index(digest.through) + 1 :])
+def _digest_rank(digest: PageDigest) -> tuple[int, bool, int]:
+    return digest.through, not digest.held.imported, digest.held.order
 
 
-def drift(visible: Projection, full: Projection) -> tuple[set[str], set[str], set[str]]:
-    """Ids: observations only in full, visible observations that full no longer has, reflections only in full."""
-    shown, true = _ids(visible.observations), _ids(full.observations)
-    return true - shown, shown - true, _ids(full.reflections) - _ids(visible.reflections)
+def _visible(batches: Sequence[Batch], boundary: int, gone: set[int]) -> list[int]:
+    """Rows of the batches that cover an entry before the boundary, less those that are gone."""
+    shown: list[int] = []
+    at = 0
+    for since, covers, _, count in batches:
+        if since < boundary or covers <= boundary:
+            shown.extend(range(at, at + count))
+        at += count
+    return [row for row in shown if row not in gone] if gone else shown
 
 
-def _ids(held: Iterable[HeldObservation | HeldReflection]) -> set[str]:
-    return {each.record.id for each in held}
+def _picked(column: Sequence[T], rows: Sequence[int]) -> list[T]:
+    return [column[row] for row in rows]
 
 
-def _dropped(memory: Memory, key: str, boundary: int, reference: int | None) -> bool:
-    tomb = memory.drops.get(key)
-    if tomb is None:
-        return False
-    return tomb.at_once(boundary) or tomb.after_fold(None if reference is None else min(reference, boundary))
+def _each(batches: Sequence[Batch], values: Sequence[int]) -> Iterator[int]:
+    """The value of each row's batch."""
+    return chain.from_iterable(repeat(value, batch.rows) for batch, value in zip(batches, values, strict=True))
 
 
-def may_tell(memory: Memory, digest: HeldDigest, held: HeldReflection, rank: Mapping[str, int]) -> bool:
-    """Whether the digest may hold this reflection: recorded up to its watermark, and not retired before it was made."""
-    tomb = memory.retirements.get(held.record.id)
-    return rank[held.record.id] <= rank[digest.through] and (tomb is None or tomb.order > digest.order)
-
-
-def _read_then(entries: Sequence[MemoryEntry], chain: Sequence[str], last: Fold) -> list[MemoryEntry]:
-    place = {key: index for index, key in enumerate(chain)}
-    limit = (place.get(last.branch, len(chain)), last.length)
+def _read_then(entries: Sequence[MemoryEntry], branches: Sequence[str], last: Fold) -> list[MemoryEntry]:
+    place = {key: index for index, key in enumerate(branches)}
+    limit = (place.get(last.branch, len(branches)), last.length)
     return [entry for entry in entries if (place.get(entry.branch, 0), entry.index) < limit]
 
 
-def _imported(memory: Memory, last: Fold) -> Projection:
+def _imported(memory: Memory, page: Page, last: Fold) -> Projection:
+    """What a host's own fold showed, as it lists it; nothing is left out of a whole page."""
     shown = last.ids or frozenset()
-    observations = tuple(held for key, held in memory.observations.items() if key in shown)
-    reflections = tuple(held for key, held in memory.reflections.items() if key in shown)
+    observations = [row for row, key in enumerate(memory.observations) if key in shown]
+    reflections = [row for row, key in enumerate(memory.reflections) if key in shown]
     return Projection(
         boundary=last.boundary,
+        page=page,
         observations=observations,
         reflections=reflections,
         recent=reflections,
-        observed=memory.observed,
         full_fold=last.full_fold,
         reference=last.reference,
-        pool_tokens=sum(held.record.tokens for held in observations),
+        pool_tokens=sum(_picked(page.tokens, observations)),
     )

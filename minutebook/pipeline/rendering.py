@@ -4,17 +4,17 @@ The text is a marked block: a host's reader recognises it on the way back in, an
 Stored content stays on its one line, so it can add no heading or record of its own, and cannot close the block.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from minutebook.pipeline.excerpts import head_and_tail_tokens
-from minutebook.pipeline.folding import BeyondCheckpoint, HeldObservation
+from minutebook.pipeline.folding import BeyondCheckpoint
 from minutebook.pipeline.projection import Projection
 from minutebook.pipeline.quoting import CLOSING, OPENING, harmless, harmless_lines
-from minutebook.records import RELEVANCES, Tier, observation_line, reflection_line
 from minutebook.tokens import estimate_tokens
 
-__all__ = ["CLOSING", "NOTE", "OPENING", "Rendered", "extract_room", "harmless", "parts_of", "render"]
+__all__ = ["CLOSING", "NOTE", "OPENING", "Rendered", "extract_room", "harmless", "parts_of", "records_shown", "render"]
 
 PART_CHARACTERS = 9_900
 """Largest part that Claude Code puts into the context whole (it cuts a hook's output at 10,000)."""
@@ -37,7 +37,6 @@ REFLECTIONS_HEADING = "## Reflections"
 OBSERVATIONS_HEADING = "## Observations"
 EXTRACT_HEADING = "## Not yet observed: latest entries before the cut, shortened, with their source ids"
 
-_LEAST_COVERED_FIRST: dict[Tier, int] = {"none": 2, "partial": 1, "strong": 0}
 _CONTINUED = "… "
 
 
@@ -85,7 +84,6 @@ def render(
     *,
     max_tokens: int,
     reflections_tokens: int,
-    tiers: Callable[[str], Tier],
     extract: Sequence[str] = (),
     note: str = NOTE,
 ) -> Rendered:
@@ -98,65 +96,57 @@ def render(
     """
     whole = _Body(
         digest=harmless_lines(projection.digest.content) if projection.digest else (),
-        reflections=[harmless(reflection_line(held.record)) for held in projection.recent],
-        observations=[harmless(observation_line(held.record)) for held in projection.observations],
+        reflections=projection.recent_lines(),
+        observations=projection.observation_lines(),
         extract=extract,
     )
-    beyond = projection.beyond.observations + projection.beyond_recent
-    text = whole.text(note, 0)
-    if not beyond and (not whole.holds_memory() or estimate_tokens(text) <= max_tokens):
-        return Rendered(text if whole.holds_memory() else "", 0)
+    beyond = projection.page.left_out + projection.left_out_recent
+    if not beyond:
+        text = whole.text(note, 0)
+        if not whole.holds_memory() or estimate_tokens(text) <= max_tokens:
+            return Rendered(text if whole.holds_memory() else "", 0)
     note, free = _framed(note, [heading for heading, _ in whole.parts()], max_tokens)
-    ranked = _best_first(projection.observations, tiers)
-    body = _chosen(whole, _Choice(ranked, projection), free, reflections_tokens * 4)
+    body = _chosen(whole, projection, free, reflections_tokens * 4)
     left_out = len(whole.reflections) - len(body.reflections) + len(whole.observations) - len(body.observations)
     left_out += beyond + (bool(whole.digest) and not body.digest)
     return Rendered(body.text(note, left_out) if body.holds_memory() else "", left_out)
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """In which order observations are served, best first, and what a checkpoint left out of the projection."""
-
-    ranked: Sequence[tuple[tuple[int, int, int], int]]
-    projection: Projection
-
-    def order(self) -> list[int]:
-        """Indices of the observations."""
-        return [at for _, at in self.ranked]
-
-    def check_observations(self, stopped: int | None) -> None:
-        """The choice must have stopped before the first one that was left out could have had its turn."""
-        beyond = self.projection.beyond
-        if beyond.observations and not any(at == stopped and key > beyond.best for key, at in self.ranked):
-            raise BeyondCheckpoint
-
-    def check_reflections(self, stopped: int | None) -> None:
-        """Likewise, from the newest on."""
-        recent, newest = self.projection.recent, self.projection.beyond.newest
-        if self.projection.beyond_recent and (stopped is None or recent[stopped].order <= newest):
-            raise BeyondCheckpoint
-
-
-def _chosen(whole: _Body, choice: _Choice, free: int, reflections_bytes: int) -> _Body:
+def _chosen(whole: _Body, projection: Projection, free: int, reflections_bytes: int) -> _Body:
     """What fits: extract, digest, newest reflections up to their share, observations by order, older reflections."""
     extract, free = _leading(whole.extract, free)
     digest = _digest_within(whole.digest, free)
     free -= _size(digest)
-    newest_first = range(len(whole.reflections) - 1, -1, -1)
+    sizes = _sizes(whole.reflections)
+    newest_first = range(len(sizes) - 1, -1, -1)
     served = max(0, min(free, reflections_bytes - _size(digest)))
-    shown, left, stopped = _choose(whole.reflections, newest_first, served)
-    choice.check_reflections(stopped)
-    seen, free, stopped = _choose(whole.observations, choice.order(), free - (served - left))
-    choice.check_observations(stopped)
-    older, _, stopped = _choose(whole.reflections, [at for at in newest_first if at not in shown], free)
-    choice.check_reflections(stopped)
+    shown, left, stopped = _choose(sizes, newest_first, served)
+    _check_reflections(projection, stopped)
+    keys = projection.keep_keys()
+    seen, free, stopped = _choose(_sizes(whole.observations), _best_first(keys), free - (served - left))
+    _check_observations(projection, keys, stopped)
+    older, _, stopped = _choose(sizes, [at for at in newest_first if at not in shown], free)
+    _check_reflections(projection, stopped)
     return _Body(
         digest=digest,
         reflections=[whole.reflections[at] for at in sorted(shown | older)],
         observations=[whole.observations[at] for at in sorted(seen)],
         extract=extract,
     )
+
+
+def _check_observations(projection: Projection, keys: Sequence[int], stopped: int | None) -> None:
+    """The choice must have stopped before the first one that was left out could have had its turn."""
+    if projection.page.left_out and (stopped is None or keys[stopped] <= projection.page.best):
+        raise BeyondCheckpoint
+
+
+def _check_reflections(projection: Projection, stopped: int | None) -> None:
+    """Likewise, from the newest on."""
+    if not projection.left_out_recent:
+        return
+    if stopped is None or projection.recent_orders()[stopped] <= projection.page.newest:
+        raise BeyondCheckpoint
 
 
 def extract_room(max_tokens: int) -> int:
@@ -177,6 +167,14 @@ def parts_of(text: str, max_characters: int = PART_CHARACTERS) -> list[str]:
     room = max_characters - len("\n".join([OPENING, _part_line(999, 999), "", CLOSING]))
     pieces = _pieces(body.split("\n"), max(room, 2 * len(_CONTINUED)))
     return ["\n".join([OPENING, _part_line(at, len(pieces)), each, CLOSING]) for at, each in enumerate(pieces, 1)]
+
+
+def records_shown(text: str, heading: str) -> list[str]:
+    """The lines under a heading of a rendered text."""
+    lines = text.split("\n")
+    if heading not in lines:
+        return []
+    return list(takewhile(lambda line: line.startswith("["), lines[lines.index(heading) + 1 :]))
 
 
 def _part_line(number: int, count: int) -> str:
@@ -222,24 +220,16 @@ def _left_out_line(count: int) -> str:
     return f"({records} left out for length. Recall still returns each by its id; `om search WORDS` finds ids.)"
 
 
-def keep_key(held: HeldObservation, tier: Tier) -> tuple[int, int, int]:
-    """Most relevant first, then least covered, then newest."""
-    return RELEVANCES.index(held.record.relevance), _LEAST_COVERED_FIRST[tier], held.order
+def _best_first(keys: Sequence[int]) -> list[int]:
+    """Indices of the observations, the best first; within one outcome the later one."""
+    return [at for _, at in sorted(zip(keys, range(len(keys)), strict=True), reverse=True)]
 
 
-def _best_first(
-    observations: Sequence[HeldObservation], tiers: Callable[[str], Tier]
-) -> list[tuple[tuple[int, int, int], int]]:
-    """Key and index of each, the best first; within one outcome the later one."""
-    keyed = [(keep_key(held, tiers(held.record.id)), at) for at, held in enumerate(observations)]
-    return sorted(keyed, reverse=True)
-
-
-def _choose(lines: Sequence[str], ranked: Iterable[int], free: int) -> tuple[set[int], int, int | None]:
+def _choose(sizes: Sequence[int], ranked: Iterable[int], free: int) -> tuple[set[int], int, int | None]:
     """Which lines to keep, from the best on, what is left of the bytes, and the first that had no room."""
     kept: set[int] = set()
     for at in ranked:
-        size = _size([lines[at]])
+        size = sizes[at]
         if size <= free:
             kept.add(at)
             free -= size
@@ -268,4 +258,8 @@ def _leading(lines: Sequence[str], free: int) -> tuple[list[str], int]:
 
 def _size(lines: Iterable[str]) -> int:
     """Bytes of the lines, each with its line break."""
-    return sum(len(line.encode("utf-8", "surrogatepass")) + 1 for line in lines)
+    return sum(_sizes(lines))
+
+
+def _sizes(lines: Iterable[str]) -> list[int]:
+    return [(len(line) if line.isascii() else len(line.encode("utf-8", "surrogatepass"))) + 1 for line in lines]

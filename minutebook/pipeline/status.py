@@ -1,13 +1,13 @@
 """The numbers of one branch: what is recorded, visible, due, failing. Reads; decides with the clocks' own readings."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path, list_branches
+from minutebook.pipeline.checkpoints import read_totals
 from minutebook.pipeline.clocks import (
     BranchState,
     Reading,
@@ -16,13 +16,16 @@ from minutebook.pipeline.clocks import (
     observe_reading,
     reflect_reading,
 )
-from minutebook.pipeline.folding import Gap, HeldDigest, Memory, fold
-from minutebook.pipeline.folds import read_proposal
-from minutebook.pipeline.projection import Projection, digest_budget, drift, full_projection, visible_projection
+from minutebook.pipeline.folding import BeyondCheckpoint, Gap, HeldDigest, fold
+from minutebook.pipeline.folds import memory_length, read_proposal
+from minutebook.pipeline.pages import page_of
+from minutebook.pipeline.projection import digest_budget, full_projection
 from minutebook.pipeline.readings import read_state, session_of
+from minutebook.pipeline.remembering import whole_memory
 from minutebook.pipeline.sessions import Session
+from minutebook.pipeline.totals import Totals, totals_of
 from minutebook.pipeline.workbook import ERRORS, WORK
-from minutebook.records import Branch, MemoryEntry
+from minutebook.records import Branch
 from minutebook.settings import Settings
 from minutebook.store import codec
 from minutebook.store.kernel import JobState, Store
@@ -97,66 +100,76 @@ def read_status(store: Store, branch: Branch, settings: Settings, *, window: int
     """The status of one branch, as of now."""
     session = session_of(store, branch)
     state = read_state(store, branch, session=session)
-    entries = ledger.read_memory(store, branch)
-    memory = fold(entries)
     share = digest_budget(settings.reflection_context_max_tokens).digest
-    chain = [each.key for each in ledger.chain_of(store, branch)]
+    totals, (digest, undigested) = _totals(store, branch, share)
     path = Path(store, branch)
-    full = full_projection(memory, path.length(), digest_tokens=share)
-    visible = visible_projection(entries, chain, digest_tokens=share)
     return Status(
         branch=branch,
         session=session,
         entries=path.length(),
         source_tokens=path.tokens(),
-        since_drop_tokens=path.tokens() - path.tokens_before(memory.dropped_through),
+        since_drop_tokens=path.tokens() - path.tokens_before(totals.dropped_through),
         siblings=len(list_branches(store, branch.lineage)) - 1,
         open_compaction=_open_boundary(store, branch, settings),
-        gaps=memory.open_gaps(),
-        malformed=memory.malformed,
-        minds=_minds(memory),
-        digest=full.digest,
-        **_counts(memory, full, visible),
-        **_readings(state, settings, full, visible, window),
-        **_work(store, branch, settings, state, entries),
+        gaps=totals.gaps,
+        malformed=totals.malformed,
+        minds=totals.minds,
+        digest=digest,
+        context=Reading((digest.tokens if digest else 0) + undigested, settings.reflection_context_max_tokens),
+        **_counts(totals),
+        **_readings(state, settings, totals, window),
+        **_work(store, branch, settings, state, totals.recorded_at),
     )
 
 
-def _counts(memory: Memory, full: Projection, visible: Projection) -> dict[str, Any]:
-    added, removed, reflections_added = drift(visible, full)
+def read_totals_now(store: Store, branch: Branch) -> Totals:
+    """The numbers of a branch's memory as of now, from its checkpoint where there is one."""
+    found = read_totals(store, branch, memory_length(store, branch))
+    if found is not None:
+        return found
+    memory = whole_memory(ledger.read_memory(store, branch), [each.key for each in ledger.chain_of(store, branch)])
+    return totals_of(memory, page_of(memory))
+
+
+def _totals(store: Store, branch: Branch, share: int) -> tuple[Totals, tuple[HeldDigest | None, int]]:
+    """Totals, with the digest that fits its share and the tokens of the reflections after it."""
+    totals = read_totals_now(store, branch)
+    with suppress(BeyondCheckpoint):
+        return totals, totals.digest_within(share)
+    memory = fold(ledger.read_memory(store, branch))
+    full = full_projection(page_of(memory), digest_tokens=share)
+    return totals, (full.digest, full.recent_tokens())
+
+
+def _counts(totals: Totals) -> dict[str, Any]:
     return {
-        "observations": len(memory.observations),
-        "dropped": len(memory.observations) - len(full.observations),
-        "active": len(full.observations),
-        "visible": len(visible.observations),
-        "added": len(added),
-        "removed": len(removed),
-        "reflections": len(memory.reflections),
-        "retired": len(memory.reflections) - len(full.reflections),
-        "reflections_visible": len(visible.reflections),
-        "reflections_added": len(reflections_added),
-        "reflection_tokens": sum(held.record.tokens for held in memory.reflections.values()),
+        "observations": totals.observations,
+        "dropped": totals.observations - totals.active,
+        "active": totals.active,
+        "visible": totals.visible,
+        "added": totals.added,
+        "removed": totals.removed,
+        "reflections": totals.reflections,
+        "retired": totals.reflections - totals.current,
+        "reflections_visible": totals.reflections_visible,
+        "reflections_added": totals.reflections_added,
+        "reflection_tokens": totals.reflection_tokens,
     }
 
 
-def _readings(
-    state: BranchState, settings: Settings, full: Projection, visible: Projection, window: int | None
-) -> dict[str, Any]:
+def _readings(state: BranchState, settings: Settings, totals: Totals, window: int | None) -> dict[str, Any]:
     return {
         "observe": observe_reading(state, settings),
         "reflect": reflect_reading(state, settings),
         "compact": compact_reading(state, settings, window),
         "compact_mode": settings.compact_after_tokens_mode,
-        "visible_pool": Reading(visible.pool_tokens, settings.observations_pool_max_tokens),
-        "active_pool": Reading(full.pool_tokens, settings.observations_pool_target_tokens),
+        "visible_pool": Reading(totals.visible_tokens, settings.observations_pool_max_tokens),
+        "active_pool": Reading(totals.pool_tokens, settings.observations_pool_target_tokens),
         "dropper": dropper_state(state, settings),
-        "context": Reading(context_tokens(full), settings.reflection_context_max_tokens),
     }
 
 
-def _work(
-    store: Store, branch: Branch, settings: Settings, state: BranchState, entries: Sequence[MemoryEntry]
-) -> dict[str, Any]:
+def _work(store: Store, branch: Branch, settings: Settings, state: BranchState, recorded_at: float) -> dict[str, Any]:
     """What is due, who is at it, and what keeps it from being done."""
     now, jobs = store.now(), store.jobs()
     here = [job for job in jobs if job.job.branch == branch.key]
@@ -174,7 +187,7 @@ def _work(
             due.keys() - set(running),
             {error.role for error in errors},
             at_work=bool(running),
-            quiet_seconds=_quiet_seconds(state, entries, settings, now),
+            quiet_seconds=_quiet_seconds(state, recorded_at, settings, now),
             patience_seconds=settings.job_deadline_seconds if anybody else STALLED_SECONDS,
         ),
     }
@@ -201,19 +214,11 @@ def _at_work(job: JobState, now: float) -> bool:
     return job.state == "running" and job.lease_ends > now
 
 
-def _quiet_seconds(state: BranchState, entries: Sequence[MemoryEntry], settings: Settings, now: float) -> float:
+def _quiet_seconds(state: BranchState, recorded_at: float, settings: Settings, now: float) -> float:
     """Since the last turn was taken in or the last record was made; an idle session's tail became due only later."""
-    recorded = max((_seconds(entry.time) for entry in entries), default=0.0)
     only_idle = not state.ended and not observe_reading(state, settings).reached
     waited = settings.flush_idle_seconds if only_idle and "observer" in due_roles(state, settings) else 0
-    return min(state.idle_seconds - waited, now - recorded)
-
-
-def _seconds(time: str) -> float:
-    try:
-        return datetime.fromisoformat(time).timestamp()
-    except ValueError:
-        return 0.0
+    return min(state.idle_seconds - waited, now - recorded_at)
 
 
 def dropper_state(state: BranchState, settings: Settings) -> str:
@@ -221,12 +226,6 @@ def dropper_state(state: BranchState, settings: Settings) -> str:
     if state.pool_tokens <= settings.observations_pool_target_tokens:
         return "within target"
     return "due" if state.reflections_recorded > state.dropper_read else "over target, waiting for a new reflection"
-
-
-def context_tokens(projection: Projection) -> int:
-    """Tokens of digest and of the reflections after it, as a compaction would carry them."""
-    digest = projection.digest.tokens if projection.digest else 0
-    return digest + sum(held.record.tokens for held in projection.recent)
 
 
 def mind_in_use(settings: Settings) -> str:
@@ -259,12 +258,6 @@ def _open_boundary(store: Store, branch: Branch, settings: Settings) -> int | No
     if proposal is None or not proposal.open or store.now() - proposal.opened_at >= settings.lease_seconds:
         return None
     return proposal.boundary
-
-
-def _minds(memory: Memory) -> dict[str, int]:
-    names = [held.mind for held in memory.observations.values()]
-    names += [held.mind for held in memory.reflections.values()]
-    return dict(Counter(name or "imported" for name in names))
 
 
 def percent(reading: Reading) -> int:

@@ -7,8 +7,9 @@ from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path, memory_stream
 from minutebook.pipeline.excerpts import head_and_tail_tokens
 from minutebook.pipeline.folding import HeldDigest, HeldReflection, Memory, fold
-from minutebook.pipeline.outcomes import UNLIMITED, Outcome
-from minutebook.pipeline.projection import DigestBudget, after_digest, digest_budget, usable_digest
+from minutebook.pipeline.outcomes import Outcome
+from minutebook.pipeline.pages import page_of
+from minutebook.pipeline.projection import UNLIMITED, DigestBudget, digest_budget, full_projection
 from minutebook.records import DIGEST, MemoryEntry, Reflection
 from minutebook.tokens import estimate_tokens
 from minutebook.workers.contract import DigestBatch, Mind, Proposal
@@ -117,15 +118,15 @@ def think(prepared: DigestPrepared, mind: Mind) -> Outcome:
 def what_to_fold(memory: Memory, budget: DigestBudget) -> Folding:
     """The older reflections after the digest; with an over-large digest all of them, at least to its watermark."""
     current = memory.current()
-    digest = usable_digest(memory, current, UNLIMITED)
+    digest = full_projection(page_of(memory), digest_tokens=UNLIMITED).digest
     fits = digest is not None and digest.tokens <= budget.digest
-    recent = after_digest(current, digest if fits else None)
+    recent = current[_watermark(current, digest) if fits else 0 :]
     kept = kept_verbatim([held.record.tokens for held in recent], budget.target)
     count = max(len(recent) - kept, 0 if fits else _watermark(current, digest))
     return Folding(
         previous=digest.content if digest is not None and fits else "",
         before=tuple(current[: len(current) - len(recent)]),
-        older=recent[:count],
+        older=tuple(recent[:count]),
     )
 
 

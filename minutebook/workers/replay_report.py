@@ -8,7 +8,7 @@ from typing import Any
 
 from minutebook.pipeline.branches import Path, load_branch
 from minutebook.pipeline.compaction import Composition
-from minutebook.pipeline.projection import Projection
+from minutebook.pipeline.rendering import OBSERVATIONS_HEADING, REFLECTIONS_HEADING, records_shown
 from minutebook.pipeline.sessions import Session
 from minutebook.pipeline.sourcetext import entry_text
 from minutebook.pipeline.status import Status, work_done
@@ -118,7 +118,7 @@ def remembered(composed: Composition | None, *, compacted: bool) -> Remembered |
     """A composition as it is reported, with a record and a word of it to try."""
     if composed is None:
         return None
-    record_id, content = _telling_record(composed.projection, composed.text)
+    record_id, content = _telling_record(composed.text)
     return Remembered(
         text=composed.text,
         tokens=composed.tokens,
@@ -128,13 +128,12 @@ def remembered(composed: Composition | None, *, compacted: bool) -> Remembered |
     )
 
 
-def _telling_record(projection: Projection, text: str) -> tuple[str, str]:
-    """The latest of the most telling records that the text shows; a reflection where there is one."""
-    records: list[Observation | Reflection] = [held.record for held in projection.recent]
-    records = records or [held.record for held in projection.observations]
-    lines = [(record.id, record.content, line_of(record)) for record in records if f"[{record.id}]" in text]
-    best = max(enumerate(lines), key=lambda pair: (weight_of(pair[1][2]), pair[0]), default=(0, ("", "", "")))[1]
-    return best[0], best[1]
+def _telling_record(text: str) -> tuple[str, str]:
+    """Id and words of the latest of the most telling records that the text shows; a reflection where there is one."""
+    lines = records_shown(text, REFLECTIONS_HEADING) or records_shown(text, OBSERVATIONS_HEADING)
+    best = max(enumerate(lines), key=lambda pair: (weight_of(pair[1]), pair[0]), default=(0, ""))[1]
+    key, _, content = best[1:].partition("] ")
+    return key, content
 
 
 def line_of(record: Observation | Reflection) -> str:

@@ -5,13 +5,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
+from builders import sums
 from fuzz.seen import SeenBranch
 
 from minutebook.pipeline import ledger
+from minutebook.pipeline.checkpoints import LINKS, PAGES, TOTALS
 from minutebook.pipeline.compaction import EXTRACT_ENTRIES, Composition, look_at_memory
 from minutebook.pipeline.excerpts import is_ours
 from minutebook.pipeline.folding import Memory, fold
-from minutebook.pipeline.outcomes import sums
+from minutebook.pipeline.pages import page_of
+from minutebook.pipeline.projection import compaction_projection, digest_budget
 from minutebook.pipeline.rendering import EXTRACT_HEADING
 from minutebook.pipeline.sourcetext import entry_text
 from minutebook.pipeline.status import read_status
@@ -19,7 +22,7 @@ from minutebook.records import GAP, OBSERVATIONS, Placed
 from minutebook.settings import Settings
 from minutebook.store.kernel import Store
 
-CACHES = ("checkpoints",)
+CACHES = (PAGES, TOTALS, LINKS)
 """Collections whose loss must change nothing but time."""
 NOT_SHOWN = re.compile(r"^\(([\d,]+) more entr(?:y is|ies are) not shown\.\)$", re.MULTILINE)
 MOST_BOUNDARIES = 12
@@ -101,15 +104,21 @@ def _fallen_between(seen: SeenBranch, memory: Memory, shown: Composition, settin
     """Each entry before the cut is in a visible batch, in the extract, in a gap, or counted; so is each record."""
     what = f"4: {seen.branch.key} at {shown.boundary}"
     before = seen.path[: shown.boundary]
-    observed = shown.projection.observed
+    observed = memory.observed
     spans = [e for e in seen.memory if e.kind in (OBSERVATIONS, GAP) and e.since < shown.boundary]
     told = {position for entry in spans for position in range(entry.since, entry.covers)}
     for placed in before[:observed]:
         if placed.position not in told and says_something(placed):
             yield f"{what}: {placed.entry.id} is in no visible batch, no gap and not in the extract"
     yield from _lost_of_extract(what, before, observed, shown)
-    listed = {*shown.projection.observations, *shown.projection.recent}
-    hidden = [held.record.id for held in listed if f"[{held.record.id}] " not in shown.text]
+    shares = digest_budget(settings.reflection_context_max_tokens)
+    visible = compaction_projection(
+        page_of(memory, floor=shown.boundary),
+        shown.boundary,
+        pool_max_tokens=settings.observations_pool_max_tokens,
+        digest_tokens=shares.digest,
+    )
+    hidden = [line for line in (*visible.observation_lines(), *visible.recent_lines()) if line not in shown.text]
     if len(hidden) > shown.left_out:
         yield f"{what}: {hidden} are not shown, and {shown.left_out} records are counted as left out"
     if shown.tokens > settings.compaction_max_tokens:

@@ -8,6 +8,7 @@ from builders import deliver, reply, say
 
 from minutebook.pipeline.compaction import Composition, look_at_memory
 from minutebook.pipeline.deliveries import HostCompaction
+from minutebook.pipeline.folding import HeldObservation, HeldReflection, Memory
 from minutebook.pipeline.outcomes import Entry, append_memory, memory_entry
 from minutebook.pipeline.shapes import observation_data, reflection_data
 from minutebook.records import (
@@ -103,6 +104,16 @@ def look(store: Store, branch: Branch, boundary: int, settings: Settings | None 
     found = look_at_memory(store, branch, boundary, replace(settings or Settings(), **changes))
     assert found is not None
     return found
+
+
+def memory_holding(observations: Sequence[Observation], reflections: Sequence[Reflection]) -> Memory:
+    """A memory of these records, each from an entry of its own that covers the first source."""
+    return Memory(
+        observations={
+            each.id: HeldObservation(record=each, since=0, covers=1, order=at) for at, each in enumerate(observations)
+        },
+        reflections={each.id: HeldReflection(record=each, covers=1, order=at) for at, each in enumerate(reflections)},
+    )
 
 
 def lines_under(text: str, heading: str) -> list[str]:

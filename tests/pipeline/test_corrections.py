@@ -7,6 +7,7 @@ from ledgers import turns
 from minutebook.errors import BadInput, BadRecordId, NotFound
 from minutebook.pipeline.branches import Path, memory_stream, source_stream
 from minutebook.pipeline.corrections import note, retire
+from minutebook.pipeline.pages import page_of
 from minutebook.pipeline.projection import full_projection, project
 from minutebook.pipeline.readings import read_state
 from minutebook.pipeline.recall import recall
@@ -24,16 +25,16 @@ def branch(store: Store) -> Branch:
 
 def shown(store: Store, branch: Branch, boundary: int) -> set[str]:
     """Ids that a compaction at this boundary shows, without any full fold."""
-    made = project(memory_of(store, branch), boundary, reference=None, digest_tokens=4000)
-    return {held.record.id for held in (*made.observations, *made.reflections)}
+    made = project(page_of(memory_of(store, branch)), boundary, reference=None, digest_tokens=4000)
+    return {record.id for record in (*made.observation_records(), *made.reflection_records())}
 
 
 def test_a_note_is_in_every_projection_at_once(store: Store, branch: Branch) -> None:
     noted = note(store, branch, " never use\ntabs ", timestamp=MINUTE, time=TIME)
     assert (noted.content, noted.relevance, noted.timestamp) == ("never use tabs", "critical", MINUTE)
     assert all(noted.id in shown(store, branch, boundary) for boundary in (1, 5, 11))
-    full = full_projection(memory_of(store, branch), 11, digest_tokens=4000)
-    assert noted.id in {held.record.id for held in full.observations}
+    full = full_projection(page_of(memory_of(store, branch)), digest_tokens=4000)
+    assert noted.id in {record.id for record in full.observation_records()}
 
 
 def test_a_note_moves_no_clock_003_048(store: Store, branch: Branch) -> None:

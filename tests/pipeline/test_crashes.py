@@ -150,13 +150,11 @@ def propose(store: Store, boundary: int) -> None:
     branch = load_branch(store, "neutral:s1")
     document = store.get("compositions", branch.key)
     proposal = Proposal(
-        composition=f"at {boundary}",
         boundary=boundary,
-        full_fold=False,
-        reference=None,
         length=0,
         settings="",
         opened_at=0.0,
+        composed={"id": f"at {boundary}", "full_fold": False, "reference": None},
     )
     store.put(proposal_put(branch, proposal, if_version=document.version if document else 0))
 

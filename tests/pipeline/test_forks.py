@@ -1,13 +1,13 @@
 """A fork freezes what it inherits, for good."""
 
-from builders import concluded, deliver, memory_of, observed, remember, reply, say
+from builders import concluded, deliver, memory_of, observed, remember, reply, say, sums
 from ledgers import dump, take, turns
 
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import load_branch, memory_stream
 from minutebook.pipeline.forks import fork_branch
 from minutebook.pipeline.ledger import chain_of, read_memory, read_own
-from minutebook.pipeline.outcomes import sums
+from minutebook.pipeline.pages import page_of
 from minutebook.pipeline.projection import compaction_projection
 from minutebook.pipeline.sessions import load_session
 from minutebook.records import Branch
@@ -81,9 +81,9 @@ def test_a_digest_past_the_fork_is_not_used_by_the_child_003_158(store: Store) -
     remember(store, root, observations=[ONE], reflections=[early], covers=4)
     remember(store, root, reflections=[late], digest=("both", late), covers=8)
     fork = deliver(store, [say("back", id="x", parent="e3")])
-    shown = compaction_projection(memory_of(store, fork), 5, pool_max_tokens=10**6, digest_tokens=4000)
+    shown = compaction_projection(page_of(memory_of(store, fork)), 5, pool_max_tokens=10**6, digest_tokens=4000)
     assert shown.digest is None
-    assert [held.record.content for held in shown.recent] == ["early"]
+    assert [record.content for record in shown.reflection_records()] == ["early"]
 
 
 def test_opening_it_again_returns_it_as_it_is(store: Store) -> None:

@@ -116,7 +116,7 @@ def test_a_session_is_imported_with_its_memory_003_163(store: Store, file: PiFil
     shown = visible_projection(
         read_memory(store, branch), [each.key for each in chain_of(store, branch)], digest_tokens=4000
     )
-    assert [held.record.id for held in shown.observations] == ["1" * 12]
+    assert [record.id for record in shown.observation_records()] == ["1" * 12]
     assert [placed.entry.id for placed in recall(store, branch, "2" * 12).sources] == ["b"]
     marks = store.tip(memory_stream(KEY)).marks
     assert (marks[ledger.COMPACTED_FROM], marks[ledger.COMPACTED_AT], marks[ledger.OBSERVER]) == (2, 4, 2)

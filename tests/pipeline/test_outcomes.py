@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import concluded, deliver, memory_of, observed, remember
+from builders import concluded, deliver, memory_of, observed, remember, sums
 from ledgers import Breaking, Broken, Counting, dump, turns
 
 from minutebook.errors import StoreBusy
@@ -20,7 +20,6 @@ from minutebook.pipeline.outcomes import (
     append_memory,
     commit_outcome,
     memory_entry,
-    sums,
 )
 from minutebook.pipeline.shapes import observation_data, reflection_data
 from minutebook.records import OBSERVATIONS, REFLECTIONS, Branch, MemoryEntry

@@ -4,9 +4,10 @@ import itertools
 
 import pytest
 from builders import concluded, observed
-from memories import lines_under
+from memories import lines_under, memory_holding
 
-from minutebook.pipeline.folding import HeldDigest, HeldObservation, HeldReflection
+from minutebook.pipeline.folding import HeldDigest
+from minutebook.pipeline.pages import page_of
 from minutebook.pipeline.projection import Projection
 from minutebook.pipeline.rendering import (
     CLOSING,
@@ -25,20 +26,21 @@ from minutebook.pipeline.rendering import (
 from minutebook.records import Observation, Reflection, Tier, observation_line, reflection_line
 from minutebook.tokens import estimate_tokens
 
+CITATIONS: dict[Tier, int] = {"none": 0, "partial": 1, "strong": 2}
 HEADINGS = [DIGEST_HEADING, REFLECTIONS_HEADING, OBSERVATIONS_HEADING, EXTRACT_HEADING]
 
 
 def projection(
     observations: list[Observation] | None = None, reflections: list[Reflection] | None = None, digest: str = ""
 ) -> Projection:
-    held = tuple(HeldReflection(record=each, covers=1, order=at) for at, each in enumerate(reflections or []))
+    page = page_of(memory_holding(observations or [], reflections or []), floor=10)
+    concluding = range(len(page.reflections))
     return Projection(
         boundary=10,
-        observations=tuple(
-            HeldObservation(record=each, since=0, covers=1, order=at) for at, each in enumerate(observations or [])
-        ),
-        reflections=held,
-        recent=held,
+        page=page,
+        observations=range(len(page.observations)),
+        reflections=concluding,
+        recent=concluding,
         digest=HeldDigest(content=digest, through="x", tokens=estimate_tokens(digest), order=1) if digest else None,
     )
 
@@ -51,11 +53,13 @@ def rendered(
     tiers: dict[str, Tier] | None = None,
     extract: list[str] | None = None,
 ) -> Rendered:
+    if tiers is not None:
+        cited = [str(CITATIONS[tiers[shown.page.observation(row).id]]) for row in shown.observations]
+        shown.page.cited = "".join(cited)
     return render(
         shown,
         max_tokens=max_tokens,
         reflections_tokens=reflections_tokens,
-        tiers=lambda key: (tiers or {}).get(key, "none"),
         extract=extract or [],
     )
 

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from builders import entry, observed
+from builders import entry, observed, sums
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledgers import Breaking, Broken, dump, take
@@ -19,7 +19,7 @@ from minutebook.pipeline.corrections import note
 from minutebook.pipeline.deliveries import HostCompaction
 from minutebook.pipeline.folding import fold
 from minutebook.pipeline.ledger import read_memory
-from minutebook.pipeline.outcomes import Entry, Outcome, Refused, commit_outcome, memory_entry, sums
+from minutebook.pipeline.outcomes import Entry, Outcome, Refused, commit_outcome, memory_entry
 from minutebook.pipeline.sessions import find_session
 from minutebook.pipeline.shapes import observation_data
 from minutebook.records import GAP, OBSERVATIONS, Part, SourceEntry

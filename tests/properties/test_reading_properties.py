@@ -14,7 +14,8 @@ from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path as SourcePath
 from minutebook.pipeline.compaction import look_at_memory
 from minutebook.pipeline.excerpts import extract_lines, head_and_tail, head_and_tail_tokens
-from minutebook.pipeline.folding import HeldDigest, HeldObservation, HeldReflection, fold
+from minutebook.pipeline.folding import HeldDigest, HeldObservation, HeldReflection, Memory, fold
+from minutebook.pipeline.pages import page_of
 from minutebook.pipeline.projection import Projection, compaction_projection
 from minutebook.pipeline.recall import recall
 from minutebook.pipeline.rendering import CLOSING, EXTRACT_HEADING, OPENING, parts_of, render
@@ -65,11 +66,17 @@ def projections(draw: st.DrawFn) -> Projection:
     events = draw(st.lists(st.tuples(CONTENT, RELEVANCE), max_size=12))
     ends = tuple(held_reflection(at, content) for at, content in enumerate(draw(st.lists(CONTENT, max_size=12))))
     digest = draw(st.none() | CONTENT.filter(lambda text: bool(text.strip())))
+    observations = [held_observation(at, *each) for at, each in enumerate(events)]
+    memory = Memory(
+        observations={held.record.id: held for held in observations},
+        reflections={held.record.id: held for held in ends},
+    )
     return Projection(
         boundary=1,
-        observations=tuple(held_observation(at, *each) for at, each in enumerate(events)),
-        reflections=ends,
-        recent=ends,
+        page=page_of(memory),
+        observations=range(len(observations)),
+        reflections=range(len(ends)),
+        recent=range(len(ends)),
         digest=HeldDigest(content=digest, through="f", tokens=1, order=1) if digest else None,
     )
 
@@ -104,7 +111,6 @@ def test_no_content_passes_the_budget_or_leaves_its_line_003_074_003_084(
         shown,
         max_tokens=max_tokens,
         reflections_tokens=reflections_tokens,
-        tiers=lambda key: "none",
         extract=lines,
     )
     assert estimate_tokens(made.text) <= max_tokens
@@ -235,10 +241,10 @@ def test_a_fold_is_a_function_and_no_entry_before_the_cut_is_passed_over(
     """Invariant 4, and that memory which comes to cover later entries changes nothing before."""
     branch, _ = built(store, steps)
     entries = ledger.read_memory(store, branch)
-    memory = fold(entries)
+    page = page_of(fold(entries))
     at = {"pool_max_tokens": 20_000, "digest_tokens": 4_000}
-    shown = compaction_projection(memory, boundary, **at)
-    assert compaction_projection(fold(list(entries)), boundary, **at) == shown
+    shown = compaction_projection(page, boundary, **at)
+    assert compaction_projection(page_of(fold(list(entries))), boundary, **at) == shown
     made = look_at_memory(store, branch, boundary, Settings())
     assert (made is None) is shown.empty()
     if made is None:

@@ -7,6 +7,7 @@ from builders import ScriptedMind, concluded, deliver, memory_of, observed, reme
 from observing import chunk_of, desk_of, proposal, run
 
 from minutebook.pipeline.outcomes import Committed, commit_outcome
+from minutebook.pipeline.pages import page_of
 from minutebook.pipeline.projection import project
 from minutebook.records import DROPS, OBSERVATIONS, REFLECTIONS, RETIREMENTS
 from minutebook.store.kernel import Store
@@ -141,8 +142,8 @@ def test_a_correction_takes_back_what_it_replaces_and_what_rests_on_it(store: St
     memory = memory_of(store, branch)
     assert [held.record.content for held in memory.active()] == ["Language is Python", "Port is 9090"]
     assert [held.record for held in memory.current()] == [standing]
-    at_once = project(memory, 2, reference=None, digest_tokens=100)
-    assert old.id not in {held.record.id for held in at_once.observations}
+    at_once = project(page_of(memory), 2, reference=None, digest_tokens=100)
+    assert old.id not in {record.id for record in at_once.observation_records()}
 
 
 def test_unknown_superseded_ids_are_ignored_and_counted(store: Store) -> None:
