@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing of one reader, for as long as it is let run: needs the package atheris (not in CI).
 
-    python tests/hostile/fuzz.py records claude_code -max_total_time=120
-    python tests/hostile/fuzz.py bytes opencode -max_total_time=120
+    python tests/hostile/guided_fuzz.py records claude_code -max_total_time=120
+    python tests/hostile/guided_fuzz.py bytes opencode -max_total_time=120
 
 records: records broken at any place, through the whole of intake into a store. bytes: any bytes, through the reader.
 What it finds is written as crash-… into the current folder; the options are libFuzzer's.
