@@ -1,0 +1,23 @@
+"""Warm processes for all tests of this folder."""
+
+import os
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+import pytest
+from killing.family import MODELS, PRELOADED, Nursery
+
+
+@pytest.fixture(scope="session")
+def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+    with Nursery(tmp_path_factory.mktemp("nursery")) as nursery:
+        yield nursery
+
+
+@pytest.fixture(scope="session")
+def model_nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+    """With litellm, an extra that takes seconds to import: its tests skip without it, but not in CI (CI is set)."""
+    if find_spec("litellm") is None and not os.environ.get("CI"):
+        pytest.skip("no litellm: pip install 'minutebook[models]'")
+    with Nursery(tmp_path_factory.mktemp("models"), [*PRELOADED, *MODELS]) as nursery:
+        yield nursery

@@ -1,0 +1,116 @@
+"""How a process dies at a planned place: SIGKILL before, within or after the n-th call of a name. In the child only.
+
+Counted are the calls of the store (its opening too), of huey's queue file and of the wake FIFO. Within a call means at
+a stated SQL statement of its transaction, with the pages that were written so far pushed out to the file.
+"""
+
+import json
+import os
+import signal
+import sqlite3
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, Literal
+
+from huey.storage import SqliteStorage
+
+from minutebook.hosts import bell
+from minutebook.store.kernel import Board, Documents, Log
+from minutebook.store.sqlite import SqliteStore
+from minutebook.workers import waking
+
+When = Literal["before", "within", "after"]
+STORE_CALLS = tuple(name for part in (Log, Documents, Board) for name in vars(part) if not name.startswith("_"))
+QUEUE_CALLS = ("initialize_schema", "enqueue", "dequeue", "queue_size", "close")
+FIFO_CALLS = ("listen", "deafen", "wake")
+FUNCTIONS = ((waking, "_open_fifo", "fifo.open"), (bell, "wake", "fifo.ring"))
+
+
+@dataclass(frozen=True)
+class Death:
+    """call: its name, such as store.append. nth: which one, from 1. statement: of the transaction, for `within`."""
+
+    call: str
+    nth: int
+    when: When
+    statement: int = 1
+
+
+class Reaper:
+    """Counts calls by name, and kills this process at the planned one. log: where it leaves a word before."""
+
+    def __init__(self, death: Death | None, log: Path) -> None:
+        self.death = death
+        self.log = log
+        self.calls: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._armed = threading.local()
+
+    def watch(self) -> None:
+        """From here on every watched call of this process is counted."""
+        for owner, names, prefix in (
+            (SqliteStore, STORE_CALLS, "store"),
+            (SqliteStorage, QUEUE_CALLS, "queue"),
+            (waking.Waker, FIFO_CALLS, "fifo"),
+        ):
+            for name in names:
+                self._replace(owner, name, f"{prefix}.{name}")
+        self._replace(SqliteStore, "__init__", "store.open")
+        for module, name, told in FUNCTIONS:
+            self._replace(module, name, told)
+        self._trace()
+
+    def _replace(self, owner: Any, name: str, told: str) -> None:
+        setattr(owner, name, self._watched(getattr(owner, name), told))
+
+    def _watched(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        @wraps(function)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            when = self._counted(name)
+            if when == "before":
+                self.die()
+            if when == "within" and self.death:
+                self._armed.statements = self.death.statement
+            done = function(*args, **kwargs)
+            if when:
+                self.die()
+            return done
+
+        return watched
+
+    def _counted(self, name: str) -> When | None:
+        """Count a call; when to die of it, None for all but the planned one."""
+        with self._lock:
+            self.calls[name] += 1
+            death = self.death
+            return death.when if death and (death.call, death.nth) == (name, self.calls[name]) else None
+
+    def _trace(self) -> None:
+        """Every connection from here on tells its statements; one with a single page of cache writes them out early."""
+        connect = sqlite3.connect
+
+        @wraps(connect)
+        def traced(*args: Any, **kwargs: Any) -> sqlite3.Connection:
+            connection: sqlite3.Connection = connect(*args, **kwargs)
+            if self.death and self.death.when == "within":
+                connection.execute("PRAGMA cache_size = 1")
+                connection.set_trace_callback(self._statement)
+            return connection
+
+        sqlite3.connect = traced  # type: ignore[assignment]
+
+    def _statement(self, sql: str) -> None:
+        left = getattr(self._armed, "statements", None)
+        if left is None or sql.upper().startswith(("BEGIN", "PRAGMA", "SELECT")):
+            return
+        self._armed.statements = left - 1
+        if left <= 1 or sql.upper().startswith("COMMIT"):
+            self.die()
+
+    def die(self) -> None:
+        self.log.write_text(json.dumps(asdict(self.death) if self.death else None))
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,96 @@
+"""`om replay --step`, killed at any call and run again, ends equal to the undisturbed run."""
+
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from killing.family import Nursery
+from killing.killed_sessions import SETTINGS, assignments, session_rows, write_session
+from killing.plans import LIVES, Tally, doomed, plan_of, rounds_of
+from killing.results import differences, result_of
+from modelbench import task_of, turns
+from scripted_server import Answer, Asked, ScriptedServer
+
+from evals.planted import PerfectModel
+
+SESSIONS = 4
+MODEL_ROLES = ("observer", "reflector", "digester", "dropper")
+ROUNDS = rounds_of(0.4)
+MODEL_ROUNDS = rounds_of(0.1)
+LATER_SECONDS = SETTINGS.job_deadline_seconds + 1
+"""When what a dead process held is free again; half of the time the next one comes at once, and waits for it."""
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """A session, the words that replay it, and what comes of it."""
+
+    path: Path
+    words: list[str]
+    result: Any
+    calls: dict[str, int]
+    seconds: float
+
+    def command(self, store: Path) -> list[str]:
+        return [*self.words, "--store", str(store), str(self.path)]
+
+
+def undisturbed(nursery: Nursery, folder: Path, path: Path, *more: str) -> Undisturbed:
+    """Replayed once without harm."""
+    words = ["replay", "--step", "--json", *assignments(SETTINGS), *more]
+    made, store = Undisturbed(path, words, None, {}, 0.0), folder / f"{path.stem}.db"
+    began = time.perf_counter()
+    child = nursery.run("om", words=made.command(store))
+    return replace(made, result=result_of(store), calls=dict(child.calls), seconds=time.perf_counter() - began)
+
+
+def kill_often(nursery: Nursery, wanted: list[Undisturbed], folder: Path, tally: Tally, rounds: int) -> None:
+    """Each round kills a replay up to LIVES times before it may end."""
+    for number in range(rounds):
+        rng, session, store = random.Random(number), wanted[number % len(wanted)], folder / f"{number}.db"
+        lives, later = rng.randint(1, LIVES), rng.choice([0, LATER_SECONDS])
+        plans = [plan_of(rng, session.calls, session.seconds, life) for life in range(lives)]
+        for life, plan in enumerate(plans):
+            doomed(nursery, plan, tally, "om", words=session.command(store), ahead=life * later)
+        nursery.run("om", words=session.command(store), ahead=lives * later)
+        tally.rounds += 1
+        different = list(differences(session.result, result_of(store)))
+        assert not different, f"round {number}: {plans}: {different}"
+    print(tally.line())  # noqa: T201
+
+
+@pytest.mark.timeout(120 + 5 * ROUNDS)
+def test_a_killed_replay_ends_equal(nursery: Nursery, tmp_path: Path) -> None:
+    files = [
+        write_session(tmp_path / f"s{seed}.jsonl", session_rows(seed, turns=5 + 2 * seed))
+        for seed in range(min(SESSIONS, ROUNDS))
+    ]
+    wanted = [undisturbed(nursery, tmp_path, file) for file in files]
+    kill_often(nursery, wanted, tmp_path, Tally("replay --step"), ROUNDS)
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer() as server:
+        yield server
+
+
+@pytest.mark.timeout(120 + 10 * MODEL_ROUNDS)
+def test_a_killed_replay_with_a_model_ends_equal(
+    model_nursery: Nursery, server: ScriptedServer, tmp_path: Path
+) -> None:
+    file = write_session(tmp_path / "s1.jsonl", session_rows(1, turns=4 if MODEL_ROUNDS < 10 else 8))
+    model = PerfectModel(file, group=3)
+
+    def answer(asked: Asked) -> Answer:
+        calls = model.answer(asked.role, task_of(asked), turns(asked))
+        return Answer(text="" if calls else "done", calls=calls)
+
+    server.defaults = dict.fromkeys(MODEL_ROLES, answer)
+    words = ["--model", "openai/scripted", "--base-url", server.url]
+    wanted = undisturbed(model_nursery, tmp_path, file, *words)
+    kill_often(model_nursery, [wanted], tmp_path, Tally("replay --step, a model over HTTP"), MODEL_ROUNDS)
