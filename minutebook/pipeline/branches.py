@@ -99,7 +99,7 @@ class Path:
         found: list[Placed] = []
         for segment in self.segments:
             low = max(start, segment.first)
-            high = _least(stop, segment.stop)
+            high = least(stop, segment.stop)
             if high is not None and high <= low:
                 continue
             room = None if limit is None else limit - len(found)
@@ -165,5 +165,6 @@ def _placed(segment: Segment, item: Stored) -> Placed:
     )
 
 
-def _least(a: int | None, b: int | None) -> int | None:
+def least(a: int | None, b: int | None) -> int | None:
+    """The smaller of two ends, of which None is none."""
     return b if a is None else a if b is None else min(a, b)

@@ -27,16 +27,15 @@ class Following:
     def repeats(self, entry: SourceEntry) -> bool:
         """Whether the entry is one of the copied beginning."""
         if self.session.follows:
-            return self._goes_on(entry) or self._turns(entry)
+            return self._goes_on(entry) or self._was_passed(entry) or self._turns(entry)
         return not self.session.branch and not self.session.agent and self._begins(entry)
 
     def part(self) -> Branch:
-        """The session's own branch from here on; it is saved with its first entry."""
+        """The session's own branch from here on, written with the session that goes on there; SessionMoved."""
         key, matched = self.session.follows
         owner = self._path(key).owner(max(matched - 1, 0))
-        branch = fork_branch(self.store, owner, fork=matched, key=self.session.key, session=self.session)
         self.session.follows = []
-        return branch
+        return fork_branch(self.store, owner, fork=matched, key=self.session.key, session=self.session, enters=True)
 
     def origin_puts(self, branch: Branch, first: SourceEntry) -> list[Put]:
         """The write by which a branch can be found by its first own entry; none for a sub-agent's, or if one has it.
@@ -79,8 +78,14 @@ class Following:
             return False
         if self._path(key).owner(origin.fork - 1).key != origin.parent:
             return False
+        self.session.passed.append([key, matched])
         self._follow(origin, origin.fork + 1)
         return True
+
+    def _was_passed(self, entry: SourceEntry) -> bool:
+        """Whether it came before the copy turned, and comes again."""
+        places = ((self._placed(key, entry), stop) for key, stop in self.session.passed)
+        return any(placed is not None and placed.position < stop for placed, stop in places)
 
     def _follow(self, branch: Branch, matched: int) -> None:
         self.session.follows = [branch.key, matched]

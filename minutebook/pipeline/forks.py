@@ -8,10 +8,10 @@ from minutebook.pipeline.branches import Path, branch_put, find_branch, memory_s
 from minutebook.pipeline.checkpoints import checkpoint_of
 from minutebook.pipeline.folding import Memory
 from minutebook.pipeline.remembering import whole_memory
-from minutebook.pipeline.sessions import Session
+from minutebook.pipeline.sessions import Session, SessionMoved, session_put
 from minutebook.pipeline.totals import Totals, marks_of
 from minutebook.records import Branch
-from minutebook.store.kernel import Stale, Store
+from minutebook.store.kernel import Put, Stale, Store
 
 
 def root_branch(session: Session) -> Branch:
@@ -24,11 +24,12 @@ def subagent_branch(session: Session) -> Branch:
     return _branch(session, key=session.key, lineage=f"{session.host}:{session.session}", kind="subagent")
 
 
-def fork_branch(store: Store, owner: Branch, *, fork: int, key: str, session: Session) -> Branch:
+def fork_branch(store: Store, owner: Branch, *, fork: int, key: str, session: Session, enters: bool = False) -> Branch:
     """Open a branch that shares the first `fork` entries with `owner`, in one transaction with what it inherits.
 
     Opening it again returns it as it is. Its coverages are those of the inherited entries, and never move with the
-    parent's afterwards.
+    parent's afterwards. enters: the session goes on there, and is written in the same transaction; SessionMoved when
+    it was written meanwhile.
     """
     existing = find_branch(store, key)
     if existing is not None:
@@ -51,13 +52,28 @@ def fork_branch(store: Store, owner: Branch, *, fork: int, key: str, session: Se
     memory = whole_memory(ledger.read_memory(store, branch), [each.key for each in ledger.chain_of(store, branch)])
     checkpoint = checkpoint_of(branch, memory, 0)
     marks = _inherited_marks(branch, checkpoint.totals, memory, tip.marks)
-    result = store.append(memory_stream(key), [], advance=marks, puts=[branch_put(branch), *checkpoint.puts])
+    result = store.append(
+        memory_stream(key),
+        [],
+        advance=marks,
+        puts=[branch_put(branch), *checkpoint.puts, *_entering(session, branch, enters)],
+    )
     if not isinstance(result, Stale):
+        session.version += enters
         return branch
+    if enters:
+        raise SessionMoved
     other = find_branch(store, key)
     if other is None:
         raise StoreBusy(f"branch {key} could not be opened; try again")
     return other
+
+
+def _entering(session: Session, branch: Branch, enters: bool) -> list[Put]:
+    if not enters:
+        return []
+    session.enter(branch)
+    return [session_put(session)]
 
 
 def _inherited_marks(branch: Branch, totals: Totals, memory: Memory, parent: Mapping[str, int]) -> dict[str, int]:

@@ -10,6 +10,7 @@ only means that the same is delivered again.
 
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -28,6 +29,7 @@ from minutebook.pipeline.readings import session_key_of
 from minutebook.pipeline.sessions import (
     COMPACTIONS_KNOWN,
     Session,
+    SessionMoved,
     find_session,
     load_session,
     new_session,
@@ -61,10 +63,6 @@ class Accepted:
     duplicates: int = 0
     versions: int = 0
     branches: tuple[str, ...] = ()
-
-
-class SessionMoved(Exception):
-    """Another process took in the same session meanwhile: begin again, what is there already is a no-op."""
 
 
 def accept_turns(store: Store, reading: Reading, *, path: str = "", zone: str = "UTC") -> Accepted:
@@ -107,10 +105,8 @@ def own_branch(store: Store, key: str) -> Branch:
         session = load_session(store, key)
         if not session.follows:
             return load_branch(store, session.branch)
-        branch = Following(store, session, ()).part()
-        session.enter(branch)
-        if not isinstance(store.put(session_put(session)), Stale):
-            return branch
+        with suppress(SessionMoved):
+            return Following(store, session, ()).part()
     raise StoreBusy(f"session {key}: {INTAKE_TRIES} other deliveries came first; try again")
 
 
@@ -156,6 +152,7 @@ class _Intake:
         self.learned = calibration.from_data(self.session.calibration)
         self.pending: list[tuple[SourceEntry, int]] = []
         self.writing: Spine | None = None
+        self.followed = list(self.session.follows)
         branch = None if self.session.follows else find_branch(self.store, self.session.branch)
         self.current: Spine | None = self.places.spine(branch) if branch else None
 
@@ -174,16 +171,22 @@ class _Intake:
                 case ImportedMemory():
                     self._take_memory(event)
         self._flush()
+        if self.session.follows != self.followed:  # it stands nowhere else: a later refresh must find it
+            self._save()
 
     def close(self, reading: Reading) -> None:
         """Write the cursor, when everything before it is there."""
         note_reading(self.session, reading, grew=self.done.new > 0)
         self.session.calibration = calibration.to_data(self.learned)
         self.session.touched = self.store.now()
+        self._save()
+
+    def _save(self) -> None:
         saved = self.store.put(session_put(self.session))
         if isinstance(saved, Stale):
             raise SessionMoved
         self.session.version = saved.version
+        self.followed = list(self.session.follows)
 
     def accepted(self, reading: Reading) -> Accepted:
         delivered = sum(isinstance(event, SourceEntry) for event in reading.events)
@@ -242,10 +245,12 @@ class _Intake:
         parent = self.places.known.get(entry.parent) if entry.parent else None
         if parent is None:
             return self._fork(self.current, 0, entry) if entry.moved and not entry.parent else self.current
-        home = self.places.home(parent, self.current)
-        if not (entry.typed or entry.moved):
+        home, after = self.places.home(parent, self.current), parent.position + 1
+        opens = entry.typed or entry.moved
+        if home is None:  # a path of the session that this one copied, which it left
+            return self._fork(self.places.spine_of(parent.branch), after, entry) if opens else self.current
+        if not opens:
             return home
-        after = parent.position + 1
         if after < home.length and (entry.moved or self._goes_back(home, after)):
             return self._fork(home, after, entry)
         return self._enter(home.branch)
@@ -274,6 +279,7 @@ class _Intake:
 
     def _part(self) -> None:
         self._enter(self.following.part())
+        self.followed = []
         self._look_up()
 
     # -- signals -----------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 
-from minutebook.pipeline.branches import Path, find_branch, load_branch, source_stream
+from minutebook.pipeline.branches import Path, find_branch, least, load_branch, source_stream
 from minutebook.pipeline.deliveries import HostCompaction, ImportedMemory
 from minutebook.pipeline.sessions import Session
 from minutebook.pipeline.sourcetext import entry_text
@@ -48,7 +48,7 @@ class Places:
         self._sought: set[str] = set()
         self._spines: dict[str, Spine] = {}
         self._readable: list[tuple[Branch, int | None]] = []
-        self._read_for: tuple[str, ...] = ()
+        self._read_for: tuple[int, int] = (0, 0)
 
     def spine(self, branch: Branch) -> Spine:
         """The end of a branch: always the same object for the same branch."""
@@ -61,9 +61,14 @@ class Places:
         """Like spine, for a branch that may not be written yet."""
         return self._spines.get(key) or self.spine(load_branch(self.store, key))
 
-    def home(self, known: Known, current: Spine) -> Spine:
-        """The current branch where the entry is on its path, else the branch that holds it."""
-        return current if current.holds(known) else self.spine_of(known.branch)
+    def home(self, known: Known, current: Spine) -> Spine | None:
+        """The current branch where the entry is on its path, else one of the session's own; None when it has none."""
+        if current.holds(known):
+            return current
+        if known.branch in self.session.branches:
+            return self.spine_of(known.branch)
+        own = map(self.spine_of, reversed(self.session.branches))
+        return next((spine for spine in own if spine.holds(known)), None)
 
     def position(self, id_: str, spine: Spine | None) -> int | None:
         """Position of a source entry on a branch's path, None when it is not there (or was not looked up)."""
@@ -90,19 +95,21 @@ class Places:
 
     def _branches(self) -> list[tuple[Branch, int | None]]:
         """Branches to look in, each with where another session's ceases to be shared."""
-        own = tuple(self.session.branches)
-        if own != self._read_for:
-            self._read_for, self._sought = own, set()
-            self._readable = self._collected(own)
+        reaches = len(self.session.branches), len(self.session.passed)
+        if reaches != self._read_for:
+            self._read_for, self._sought = reaches, set()
+            self._readable = self._collected()
         return self._readable
 
-    def _collected(self, own: Iterable[str]) -> list[tuple[Branch, int | None]]:
+    def _collected(self) -> list[tuple[Branch, int | None]]:
         found: dict[str, tuple[Branch, int | None]] = {}
-        for branch in filter(None, (find_branch(self.store, key) for key in own)):
-            for segment in self.spine(branch).path.segments:
+        for key, until in [*((key, None) for key in self.session.branches), *self.session.passed]:
+            branch = find_branch(self.store, key)
+            for segment in self.spine(branch).path.segments if branch else ():
                 before = found.get(segment.branch.key, (segment.branch, 0))[1]
                 ours = segment.branch.key in self.session.branches
-                stop = None if ours or segment.stop is None or before is None else max(before, segment.stop)
+                end = least(segment.stop, until)
+                stop = None if ours or end is None or before is None else max(before, end)
                 found[segment.branch.key] = (segment.branch, stop)
         return list(found.values())
 

@@ -16,6 +16,10 @@ TITLE_CHARACTERS = 80
 TITLE_FROM_CHARACTERS = 10_000
 
 
+class SessionMoved(Exception):
+    """Another process took in the same session meanwhile: begin again, what is there already is a no-op."""
+
+
 def session_key(head: SessionHead) -> str:
     """host:session, and /agent for a sub-agent."""
     return f"{head.host}:{head.session}" + (f"/{head.agent}" if head.agent else "")
@@ -27,7 +31,7 @@ class Session:
 
     branch: the one on which the next entry arrives. branches: all of its own. follows: while everything delivered is
     the beginning of another session (a fork that copied it): that branch (and `branch` is the same, to read from) and
-    how many of its entries came; [] otherwise.
+    how many of its entries came; [] otherwise. passed: the branches that it left when that other one turned, likewise.
     broken: line numbers (the first 50); broken_count: all. versions: entries that came again with another text.
     touched: seconds of the store's clock at the last intake. calibration: see calibration.py.
     """
@@ -46,6 +50,7 @@ class Session:
     branch: str = ""
     branches: list[str] = field(default_factory=list)
     follows: list[Any] = field(default_factory=list)
+    passed: list[list[Any]] = field(default_factory=list)
     cursor: dict[str, Any] = field(default_factory=dict)
     unknown: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)

@@ -92,10 +92,12 @@ def untraced(store: Store, seen: SeenBranch) -> Iterator[str]:
     """Records, dropped and retired ones too, that recall does not lead back to source entries of this branch."""
     key = seen.branch.key
     ours = dict.fromkeys(id_ for entry, id_ in records_of(seen.memory) if is_ours(entry))
+    imported = {id_ for entry, id_ in records_of(seen.memory) if not is_ours(entry)}
     for id_ in ours:
         found = recall(store, seen.branch, id_)
-        if not found.found or found.partial or not found.sources:
-            lost = [*found.missing, *found.foreign, *found.unknown_supports]
+        lost = [*found.missing, *found.foreign, *found.unknown_supports]
+        foreign = any(each.record.id in imported for each in found.observations)  # it may name what nobody delivered
+        if not found.found or (not foreign and (lost or not found.sources)):
             yield f"3: {key}: recall of {id_} found={found.found}, without {lost or 'any source'}"
         for placed in found.sources:
             here = placed.position < len(seen.path) and seen.path[placed.position].entry == placed.entry

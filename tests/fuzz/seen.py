@@ -54,8 +54,7 @@ class Seen:
         """(branch that owns it, position) → entry, of all that a session's own branches reach, shared parts once."""
         found: dict[tuple[str, int], Placed] = {}
         stops: list[tuple[str, int | None]] = [(key, None) for key in session.branches]
-        if session.follows:
-            stops.append((session.follows[0], session.follows[1]))
+        stops += [(key, stop) for key, stop in [*session.passed, *filter(None, [session.follows])]]
         for key, stop in stops:
             if key in self.branches:
                 for placed in self.branches[key].path[:stop]:

@@ -1,0 +1,195 @@
+"""One scenario, played: actors with their acts, and the moves that interleave them. The same scenario, the same run."""
+
+import random
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+
+from fuzz.acts import Act
+from fuzz.baton import Actor, Died, Pausing
+from fuzz.invariants import broken_invariants
+from fuzz.settling import Ledgers, at_once, settle
+from fuzz.small import made_small
+from fuzz.world import World, settings_of
+
+from minutebook.pipeline.branches import list_branches
+from minutebook.store.kernel import Store
+
+SHOWN = 6
+MOST_MOVES = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """An actor goes on for so many calls to the store."""
+
+    actor: str
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Die:
+    """An actor's process is killed before its next call; the actor's next act is a new process."""
+
+    actor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time passes on the store's clock."""
+
+    seconds: float
+
+
+Move = Run | Die | Tick
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """seed: of the stories. preset: of the settings. small: checkpoints hold next to nothing.
+
+    moves: in this order; then every actor that is left goes on to its end, one after another. None: the seed's dice.
+    last: the mind that works off what is left at the end.
+    """
+
+    seed: int
+    actors: Mapping[str, Sequence[Act]]
+    moves: Sequence[Move] | None = None
+    preset: int = 0
+    small: bool = False
+    last: str = "diligent"
+
+
+@dataclass
+class Played:
+    """What came of a scenario. moves: those that were made. broken: what is wrong, [] when nothing is."""
+
+    moves: list[Move] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+def play(scenario: Scenario) -> Played:
+    """Play it on a new store in a new folder."""
+    with ExitStack() as stack:
+        if scenario.small:
+            stack.enter_context(made_small())
+        folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+        world = World(seed=scenario.seed, folder=folder, settings=settings_of(scenario.preset))
+        stack.callback(world.close)
+        return _Play(scenario, world).play()
+
+
+class _Play:
+    """One run of a scenario."""
+
+    def __init__(self, scenario: Scenario, world: World) -> None:
+        self.scenario = scenario
+        self.world = world
+        self.played = Played()
+        self.ledgers = Ledgers()
+        self.back = Lock()
+        self.back.acquire()
+        self.actors = {
+            name: Actor(name, acts, self._perform, self.back) for name, acts in scenario.actors.items() if acts
+        }
+
+    def play(self) -> Played:
+        world = self.world
+        try:
+            for move in self._moves():
+                self._make(move)
+                if world.broken:
+                    break
+        finally:
+            for actor in self.actors.values():
+                actor.abandon()
+        if not world.broken:
+            self._check_whole()
+        self.played.broken = world.broken[:SHOWN]
+        self.played.counts = self._counts()
+        return self.played
+
+    def _perform(self, act: Act, actor: Actor) -> None:
+        store: Store = Pausing(self.world.store, actor)  # type: ignore[assignment]
+        try:
+            act.run(self.world, store)
+        except Died:
+            raise
+        except Exception as error:
+            self.world.broken.append(f"0: {actor.name}: {act} raised {type(error).__name__}: {error}")
+
+    def _moves(self) -> Iterator[Move]:
+        if self.scenario.moves is None:
+            yield from dealt(self.scenario.seed, self.actors)
+        else:
+            yield from self.scenario.moves
+        for actor in self.actors.values():
+            while not actor.finished:
+                yield Run(actor.name, 40)
+
+    def _make(self, move: Move) -> None:
+        self.played.moves.append(move)
+        if isinstance(move, Tick):
+            self.world.clock += move.seconds
+            return
+        actor = self.actors.get(move.actor)
+        if actor is None or actor.finished:
+            return
+        if isinstance(move, Die):
+            actor.run(0, dies=True)
+        else:
+            actor.run(max(1, move.calls))
+        if actor.failure is not None:
+            raise actor.failure
+        wrote, actor.wrote = actor.wrote, set()
+        self.world.broken += at_once(self.world, wrote, self.ledgers)
+
+    def _check_whole(self) -> None:
+        """What holds at any moment; then everything is delivered once more, worked off, and looked at again."""
+        world = self.world
+        world.broken += self._broken(quiet=False)
+        if not world.broken:
+            world.broken += settle(world, self.scenario.last)
+        if not world.broken:
+            world.broken += [*self._broken(quiet=True), *self.ledgers.changed(world.store)]
+
+    def _broken(self, *, quiet: bool) -> list[str]:
+        world = self.world
+        return broken_invariants(
+            world.store, world.delivered, world.settings, sent=world.sent(), secrets=world.secrets, quiet=quiet
+        )
+
+    def _counts(self) -> dict[str, int]:
+        world, actors = self.world, self.actors.values()
+        commits = sum(len(world.store.read(f"m:{branch.key}")) for branch in list_branches(world.store))
+        return {
+            "steps": len(self.played.moves),
+            "store calls": sum(actor.calls for actor in actors),
+            "crashes": sum(actor.deaths for actor in actors),
+            "forks": sum(branch.kind == "fork" for branch in list_branches(world.store)),
+            "compactions": world.compactions,
+            "commits": commits,
+        }
+
+
+def dealt(seed: int, actors: Mapping[str, Actor]) -> Iterator[Move]:
+    """Moves by the dice of a seed until no actor is left: short turns and long ones, deaths, and time that passes."""
+    dice = random.Random(f"{seed} moves")
+    long = dice.choice([2, 5, 20, 60])
+    deadly = dice.choice([0.0, 0.01, 0.03])
+    for _ in range(MOST_MOVES):
+        left = [actor for actor in actors.values() if not actor.finished]
+        if not left:
+            return
+        actor = dice.choice(left)
+        throw = dice.random()
+        if throw < deadly:
+            yield Die(actor.name)
+        elif throw < deadly + 0.04:
+            yield Tick(dice.choice([1, 5, 20, 61, 61, 301, 601]))
+        else:
+            yield Run(actor.name, dice.randint(1, long))

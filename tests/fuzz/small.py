@@ -1,0 +1,19 @@
+"""Checkpoints that hold next to nothing, so that what they leave out matters within a dozen records."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from minutebook.pipeline import reducing
+
+SIZES = {"ROW_BYTES": 2_200, "REFLECTION_BYTES": 700, "DIGESTS_KEPT": 1}
+
+
+@contextmanager
+def made_small() -> Iterator[None]:
+    """The limits of a checkpoint are small inside."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, size in SIZES.items():
+            patch.setattr(reducing, name, size)
+        yield
