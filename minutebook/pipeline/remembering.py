@@ -87,7 +87,7 @@ def _with_names(branch: Branch, memory: Memory, names: Iterable[str], length: in
 def _mentioned(entries: Iterable[MemoryEntry]) -> set[str]:
     found: set[str] = set()
     for entry in entries:
-        found = found.union(*mentions(entry))
+        found.update(*mentions(entry))
     return found
 
 
