@@ -1,14 +1,16 @@
 """`make bench`: one table. Ratios are within this one run, of medians of interleaved measurements.
 
-python -m benchmarks [GROUP…] [--entries N]
+python -m benchmarks [GROUP…] [--entries N] [--runs N] [--publish]
 """
 
 import argparse
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 
 from benchmarks.bench import Bench, benching
 from benchmarks.scale import FULL, Scale
@@ -29,6 +31,8 @@ GROUPS = {
     "redaction": "redaction.rows",
 }
 """Group → the function that yields its rows."""
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
+BLOCK = re.compile(r"(<!-- output: make bench -->\n```\n).*?(```\n)", re.DOTALL)
 
 
 def rows_of(group: str, bench: Bench) -> Iterator[Row]:
@@ -41,24 +45,34 @@ def rows_of(group: str, bench: Bench) -> Iterator[Row]:
 def main(arguments: Sequence[str]) -> int:
     """Print the table of the named groups, of all of them without a name; 1 when a bar is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Prints one table of measured bars.")
-    parser.add_argument("groups", nargs="*", metavar="GROUP", choices=[[], *GROUPS], help=", ".join(GROUPS))
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"one of {', '.join(GROUPS)}")
     parser.add_argument("--entries", type=int, default=FULL.large, metavar="N", help="of the largest stores")
     parser.add_argument("--runs", type=int, default=FULL.runs, metavar="N", help="of which medians are taken")
+    parser.add_argument("--publish", action="store_true", help="put the table into docs/benchmarks.md")
     options = parser.parse_args(arguments)
+    if unknown := set(options.groups) - set(GROUPS):
+        parser.error(f"unknown group {', '.join(sorted(unknown))}; there are {', '.join(GROUPS)}")
     scale = replace(FULL, large=options.entries, middle=min(FULL.middle, options.entries), runs=options.runs)
-    return show(options.groups or [*GROUPS], scale)
+    lines, over = [], False
+    for line, missed in table(options.groups or [*GROUPS], scale):
+        print(line, flush=True)
+        lines.append(f"{line}\n")
+        over = over or missed
+    if options.publish:
+        PAGE.write_text(BLOCK.sub(lambda found: found[1] + "".join(lines) + found[2], PAGE.read_text()))
+    return int(over)
 
 
-def show(groups: Sequence[str], scale: Scale) -> int:
-    print(f"{machine()}\n\n{HEADINGS}", flush=True)
+def table(groups: Sequence[str], scale: Scale) -> Iterator[tuple[str, bool]]:
+    """The lines, as they are measured, and whether a bar is missed there."""
     begin, over = time.monotonic(), 0
+    yield f"{machine()}\n\n{HEADINGS}", False
     with benching(scale) as bench:
         for group in groups:
             for row in rows_of(group, bench):
-                print(row, flush=True)
+                yield str(row), row.ok is False
                 over += row.ok is False
-    print(f"\n{over} over; {time.monotonic() - begin:,.0f} s")
-    return min(over, 1)
+    yield f"\n{over or 'no'} bar{'' if over == 1 else 's'} missed; {time.monotonic() - begin:,.0f} s", False
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def compose_rows(bench: Bench) -> Iterator[Row]:
     long, short = _flat_pair(bench)
     yield ratio_row(f"compose_memory, {large:,} against {small:,} entries, equal text", long, short, FLAT_BAR)
     document = json.dumps(record_document())
-    for profile, count in ((MIXED, bench.scale.middle), (NODROP, bench.scale.middle), (MIXED, large)):
+    for profile, count in dict.fromkeys([(MIXED, bench.scale.middle), (NODROP, bench.scale.middle), (MIXED, large)]):
         grown = bench.grown(profile, count)
         done = medians(bench.scale.runs, {"compose": composing(grown), "loads": lambda: json.loads(document)})
         name = f"compose_memory, {count:,} entries of profile {profile.name}"
