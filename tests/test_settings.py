@@ -78,7 +78,7 @@ def accepts(name: str, value: object) -> bool:
     return True
 
 
-def test_defaults_003_112_117() -> None:
+def test_defaults_003_112_113_115_117() -> None:
     assert dataclasses.asdict(Settings()) == DEFAULTS
 
 

@@ -62,6 +62,13 @@ def test_real_failed_replies_report_no_usable_tokens_003_055(sessions_dir: Path)
     assert {usage.context_tokens is None for usage in reported} == {True, False}
 
 
+@pytest.mark.parametrize(("ended", "tokens"), [("stop", 10), ("toolUse", 10), ("error", None), ("aborted", None)])
+def test_failed_and_aborted_replies_report_no_usable_tokens_003_055(read, ended: str, tokens: int | None):
+    said = {"role": "assistant", "content": "hi", "stopReason": ended, "model": "m", "usage": {"totalTokens": 10}}
+    (reply,) = sources(read(entry("message", "a1", None, message=said)))
+    assert reply.usage is not None and reply.usage.context_tokens == tokens
+
+
 def test_chain_of_metadata_leads_to_the_nearest_source(read):
     reading = read(
         entry("model_change", "m1", None),

@@ -48,7 +48,7 @@ def test_without_any_coverage_tokens_count_from_the_first_entry_003_049(store: S
     assert (state.observed, state.reflected, state.compacted) == (0, 0, False)
 
 
-def test_each_role_counts_from_its_own_coverage_003_053(store: Store) -> None:
+def test_each_role_counts_from_its_own_coverage_003_049_053(store: Store) -> None:
     branch = deliver(store, [say(words(40, "a"), id="e1"), reply(words(80, "b"), id="e2"), say(words(5, "c"), id="e3")])
     path = SourcePath(store, branch)
     note = observed("a fact", sources=["e1"])

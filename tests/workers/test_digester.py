@@ -11,10 +11,11 @@ from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import memory_stream
 from minutebook.pipeline.clocks import due_roles
 from minutebook.pipeline.outcomes import Committed, Outcome, Refused, commit_outcome
+from minutebook.pipeline.pages import page_of
 from minutebook.pipeline.projection import digest_budget, full_projection
 from minutebook.pipeline.readings import read_state
 from minutebook.pipeline.recall import recall
-from minutebook.records import DIGEST, Branch, Reflection
+from minutebook.records import DIGEST, Branch, Reflection, reflection_line
 from minutebook.settings import Settings
 from minutebook.store.kernel import Store
 from minutebook.tokens import estimate_tokens
@@ -105,7 +106,7 @@ def test_a_lowered_budget_rebuilds_from_the_reflections_003_031(store: Store) ->
     assert before.budget_tokens == 40
     run(store, branch, text("small"), total=100)
     assert not due(store, branch, 100)
-    assert full_projection(memory_of(store, branch), 1, digest_tokens=40).digest is not None
+    assert full_projection(page_of(memory_of(store, branch)), digest_tokens=40).digest is not None
 
 
 def test_a_rebuild_reaches_at_least_the_old_watermark_003_031(store: Store) -> None:
@@ -163,7 +164,7 @@ def test_the_second_request_has_the_first_digest_and_only_what_is_newer_003_033(
         ["r4", "r5", "n0"],
         100,
     )
-    assert full_projection(memory_of(store, branch), 1, digest_tokens=100).digest is not None
+    assert full_projection(page_of(memory_of(store, branch)), digest_tokens=100).digest is not None
 
 
 def test_a_rebuild_goes_in_steps_that_fit_the_window_003_033(store: Store) -> None:
@@ -257,9 +258,9 @@ def test_a_reflection_under_the_watermark_stays_in_the_ledger_003_035(store: Sto
     branch = branch_with(store, *SIX)
     run(store, branch, text("a digest"))
     assert [each.record for each in recall(store, branch, SIX[0].id).reflections] == [SIX[0]]
-    projection = full_projection(memory_of(store, branch), 1, digest_tokens=100)
-    assert [held.record for held in projection.recent] == SIX[4:]
-    assert [held.record for held in projection.reflections] == SIX
+    projection = full_projection(page_of(memory_of(store, branch)), digest_tokens=100)
+    assert projection.recent_lines() == [reflection_line(each) for each in SIX[4:]]
+    assert [each.id for each in projection.reflection_records()] == [each.id for each in SIX]
 
 
 def test_a_digest_that_lands_meanwhile_wins_003_036(store: Store) -> None:
@@ -289,13 +290,18 @@ def test_new_reflections_meanwhile_leave_the_prefix_as_it_was_003_036(store: Sto
     assert (state.digester_read, state.reflections_recorded) == (6, 7)
 
 
-@pytest.mark.parametrize("error", [SpanFailed("cut"), ProviderFailed("stream error")])
-def test_a_failed_run_appends_nothing_003_037(store: Store, error: Exception) -> None:
+@pytest.mark.parametrize(
+    "script",
+    [(text("accepted"), SpanFailed("cut")), (text("accepted"), ProviderFailed("stream error")), (), (text(""),)],
+    ids=["cut", "stream error", "silence", "an empty text"],
+)
+def test_a_failed_run_appends_nothing_003_037(store: Store, script: Sequence[Any]) -> None:
     branch = branch_with(store, *SIX)
     before = store.tip(memory_stream(branch.key))
-    with pytest.raises(type(error)):
-        run(store, branch, text("accepted"), error)
+    with pytest.raises((SpanFailed, ProviderFailed)):
+        run(store, branch, *script)
     assert store.tip(memory_stream(branch.key)) == before
+    assert due(store, branch)
 
 
 def test_the_explicit_nothing_waits_for_another_reflection(store: Store) -> None:
