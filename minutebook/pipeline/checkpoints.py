@@ -18,7 +18,7 @@ from minutebook.pipeline.folding import (
     Memory,
     Shown,
 )
-from minutebook.pipeline.pages import Batch, Page, page_from, page_json, page_of
+from minutebook.pipeline.pages import Page, Span, order_in, page_from, page_json, page_of, stone_of
 from minutebook.pipeline.reducing import reduced
 from minutebook.pipeline.totals import Totals, totals_from, totals_json, totals_of
 from minutebook.records import Branch, Reflection
@@ -120,8 +120,8 @@ def _memory(page: Page, totals: Totals, links: Mapping[str, Any]) -> Memory:
     return Memory(
         observations=observations,
         reflections=reflections,
-        drops={names[tomb.row]: tomb.stone for tomb in page.drops},
-        retirements={conclusions[tomb.row]: tomb.stone for tomb in page.retirements},
+        drops={names[tomb[0]]: stone_of(tomb) for tomb in page.drops},
+        retirements={conclusions[tomb[0]]: stone_of(tomb) for tomb in page.retirements},
         digests=[digest.held for digest in page.digests],
         folds=[Fold(**links["lastFold"])] if links["lastFold"] else [],
         gaps=list(totals.gaps),
@@ -145,23 +145,23 @@ def _memory(page: Page, totals: Totals, links: Mapping[str, Any]) -> Memory:
 
 def _observations(page: Page) -> dict[str, HeldObservation]:
     found = {}
-    for row, batch in _rows(page.batches):
+    for row, (since, covers) in _rows(page.spans):
         record = page.observation(row)
-        found[record.id] = HeldObservation(record=record, since=batch.since, covers=batch.covers, order=batch.order)
+        found[record.id] = HeldObservation(record=record, since=since, covers=covers, order=order_in(page.keys[row]))
     return found
 
 
 def _reflections(page: Page, supports: list[list[str]]) -> dict[str, HeldReflection]:
     found = {}
-    for row, batch in _rows(page.reflection_batches):
+    for row, (_, covers) in _rows(page.reflection_spans):
         said = page.reflection(row)
         record = Reflection(id=said.id, content=said.content, support_ids=tuple(supports[row]), tokens=said.tokens)
-        found[record.id] = HeldReflection(record=record, covers=batch.covers, order=batch.order)
+        found[record.id] = HeldReflection(record=record, covers=covers, order=page.orders[row])
     return found
 
 
-def _rows(batches: Iterable[Batch]) -> Iterable[tuple[int, Batch]]:
-    return enumerate(batch for batch in batches for _ in range(batch.rows))
+def _rows(spans: Iterable[Span]) -> Iterable[tuple[int, tuple[int, int]]]:
+    return enumerate((since, covers) for since, covers, rows in spans for _ in range(rows))
 
 
 def _beyond(page: Page, totals: Totals, cited: Mapping[str, int]) -> Beyond:

@@ -83,13 +83,21 @@ class Tombstone:
 
     def at_once(self, boundary: int) -> bool:
         """Whether it holds before this boundary without waiting."""
-        if self.immediate_from is None or self.immediate_covers is None:
-            return False
-        return self.immediate_from < boundary or self.immediate_covers <= boundary
+        return holds_at_once(self.immediate_from, self.immediate_covers, boundary)
 
     def after_fold(self, reference: int | None) -> bool:
         """Whether it holds once everything before `reference` was fully folded."""
-        return self.waits_from is not None and reference is not None and self.waits_from <= reference
+        return holds_after_fold(self.waits_from, reference)
+
+
+def holds_at_once(since: int | None, covers: int | None, boundary: int) -> bool:
+    """Whether a tombstone of this span, which does not wait, holds before this boundary."""
+    return since is not None and covers is not None and (since < boundary or covers <= boundary)
+
+
+def holds_after_fold(waits_from: int | None, reference: int | None) -> bool:
+    """Whether one that waits for a full fold from there on holds once everything before `reference` was folded so."""
+    return waits_from is not None and reference is not None and waits_from <= reference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,20 +18,10 @@ ORDER_BITS = 36
 T = TypeVar("T")
 
 
-class Batch(NamedTuple):
-    """Rows of one memory entry that follow each other: what it covers, where it stands, how many they are."""
-
-    since: int
-    covers: int
-    order: int
-    rows: int
-
-
-class Tomb(NamedTuple):
-    """A tombstone of a row."""
-
-    row: int
-    stone: Tombstone
+Span = Sequence[int]
+"""Rows that follow each other and cover the same: since, covers, how many. 0, 0 for what every such boundary shows."""
+Tomb = Sequence[Any]
+"""A row's tombstone: row, waits_from, immediate_from, immediate_covers, order. As JSON has it, which loads quickest."""
 
 
 class PageDigest(NamedTuple):
@@ -49,8 +39,9 @@ class Page:
     """Rows of observations and of reflections, in the order recorded.
 
     floor: the first boundary that it answers for. reference: boundary of the full fold in force. observed: how far
-    observation got. relevances, cited: a digit a row (index of the relevance; reflections that cite it at every such
-    boundary, 2 for more). citing: row of a reflection that not every such boundary shows → rows that it cites.
+    observation got. keys: the keep key of each observation, with the citations that every such boundary shows.
+    orders: of each reflection, where its entry stands. citing: row of a reflection that not every such boundary shows →
+    rows that it cites.
     odd, odd_reflections: row → id, content (and time) where its line says them differently.
     left_out, left_out_tokens, best: observations that a checkpoint left out, with the highest keep key among them.
     left_out_reflections, newest: likewise, and the order of the newest of them. left_out_digests: digests that lose to
@@ -62,13 +53,13 @@ class Page:
     observed: int = 0
     observations: list[str] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
-    relevances: str = ""
-    cited: str = ""
-    batches: list[Batch] = field(default_factory=list)
+    keys: list[int] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
     drops: list[Tomb] = field(default_factory=list)
     reflections: list[str] = field(default_factory=list)
     reflection_tokens: list[int] = field(default_factory=list)
-    reflection_batches: list[Batch] = field(default_factory=list)
+    orders: list[int] = field(default_factory=list)
+    reflection_spans: list[Span] = field(default_factory=list)
     retirements: list[Tomb] = field(default_factory=list)
     citing: dict[int, list[int]] = field(default_factory=dict)
     digests: list[PageDigest] = field(default_factory=list)
@@ -84,7 +75,7 @@ class Page:
 
     def observation(self, row: int) -> Observation:
         """The observation of a row, without its sources: recall reads those from the ledger."""
-        line, relevance = self.observations[row], RELEVANCES[int(self.relevances[row])]
+        line, relevance = self.observations[row], RELEVANCES[(self.keys[row] >> ORDER_BITS) // 3]
         key, content, stamp = self.odd[row] if row in self.odd else _observation_parts(line, relevance)
         return Observation(
             id=key, content=content, timestamp=stamp, relevance=relevance, source_ids=(), tokens=self.tokens[row]
@@ -100,6 +91,21 @@ class Page:
 def keep_key(relevance: int, citations: int, order: int) -> int:
     """Greater for what is to be kept rather: most relevant first, then least covered, then newest."""
     return (3 * relevance + 2 - min(2, citations)) << ORDER_BITS | order
+
+
+def citations_in(key: int) -> int:
+    """The citations that a keep key counts, at most 2."""
+    return 2 - (key >> ORDER_BITS) % 3
+
+
+def order_in(key: int) -> int:
+    """Where the entry of an observation stands, by its keep key."""
+    return key & (1 << ORDER_BITS) - 1
+
+
+def key_with(key: int, more: int) -> int:
+    """The keep key with so many more citations."""
+    return key - (min(2 - citations_in(key), more) << ORDER_BITS)
 
 
 def page_of(memory: Memory, *, floor: int | None = None) -> Page:
@@ -118,14 +124,14 @@ def page_of(memory: Memory, *, floor: int | None = None) -> Page:
         observed=memory.observed,
         observations=lines,
         tokens=[held.record.tokens for held in observations],
-        relevances="".join(str(RELEVANCES.index(held.record.relevance)) for held in observations),
-        cited="".join(str(min(2, certain[key])) for key in memory.observations),
-        batches=_batches((held.since, held.covers, held.order) for held in observations),
-        drops=[Tomb(rows[key], stone) for key, stone in memory.drops.items() if key in rows],
+        keys=[keep_key(RELEVANCES.index(h.record.relevance), certain[h.record.id], h.order) for h in observations],
+        spans=_spans(((held.since, held.covers) for held in observations), floor),
+        drops=[_tomb(rows[key], stone) for key, stone in memory.drops.items() if key in rows],
         reflections=conclusions,
         reflection_tokens=[held.record.tokens for held in reflections],
-        reflection_batches=_batches((held.covers, held.covers, held.order) for held in reflections),
-        retirements=[Tomb(places[key], stone) for key, stone in memory.retirements.items() if key in places],
+        orders=[held.order for held in reflections],
+        reflection_spans=_spans(((held.covers, held.covers) for held in reflections), floor),
+        retirements=[_tomb(places[key], stone) for key, stone in memory.retirements.items() if key in places],
         citing=_citing(memory, floor, rows),
         digests=_digests(memory, places),
         odd=_odd(observations, lines),
@@ -169,14 +175,15 @@ def _digests(memory: Memory, places: Mapping[str, int]) -> list[PageDigest]:
     ]
 
 
-def _batches(rows: Iterable[tuple[int, int, int]]) -> list[Batch]:
-    found: list[Batch] = []
-    for since, covers, order in rows:
-        if found and found[-1][:3] == (since, covers, order):
-            found[-1] = found[-1]._replace(rows=found[-1].rows + 1)
+def _spans(rows: Iterable[tuple[int, int]], floor: int) -> list[Span]:
+    found: list[list[int]] = []
+    for since, covers in rows:
+        span = [0, 0] if since < floor or covers <= floor else [since, covers]
+        if found and found[-1][:2] == span:
+            found[-1][2] += 1
         else:
-            found.append(Batch(since, covers, order, 1))
-    return found
+            found.append([*span, 1])
+    return [*found]
 
 
 def _odd(observations: Sequence[HeldObservation], lines: Sequence[str]) -> dict[int, list[str]]:
@@ -208,8 +215,6 @@ def page_json(page: Page) -> dict[str, Any]:
     body: dict[str, Any] = {name: getattr(page, name) for name in _PLAIN}
     body["observations"] = "\n".join(page.observations)
     body["reflections"] = "\n".join(page.reflections)
-    body["drops"] = [[tomb.row, *_stone_row(tomb.stone)] for tomb in page.drops]
-    body["retirements"] = [[tomb.row, *_stone_row(tomb.stone)] for tomb in page.retirements]
     body["digests"] = [[*held_digest_row(held), *rest] for held, *rest in page.digests]
     return body
 
@@ -217,19 +222,15 @@ def page_json(page: Page) -> dict[str, Any]:
 def page_from(body: Mapping[str, Any]) -> Page:
     """The page of such values."""
     page = Page(**{name: body[name] for name in _PLAIN})
-    page.batches = [Batch(*row) for row in body["batches"]]
-    page.reflection_batches = [Batch(*row) for row in body["reflection_batches"]]
     page.observations = _lines(body["observations"])
     page.reflections = _lines(body["reflections"])
-    page.drops = [_tomb(row) for row in body["drops"]]
-    page.retirements = [_tomb(row) for row in body["retirements"]]
     page.digests = [PageDigest(held_digest(row[:5]), *row[5:]) for row in body["digests"]]
     page.citing = _by_row(page.citing)
     page.odd, page.odd_reflections = _by_row(page.odd), _by_row(page.odd_reflections)
     return page
 
 
-_SHAPED = ("observations", "reflections", "drops", "retirements", "digests")
+_SHAPED = ("observations", "reflections", "digests")
 _PLAIN = [each.name for each in fields(Page) if each.name not in _SHAPED]
 
 
@@ -241,16 +242,16 @@ def _by_row(body: Mapping[Any, T]) -> dict[int, T]:
     return {int(row): value for row, value in body.items()}
 
 
-def _stone_row(stone: Tombstone) -> list[int | None]:
-    return [stone.waits_from, stone.immediate_from, stone.immediate_covers, stone.order]
-
-
-def _tomb(row: Sequence[Any]) -> Tomb:
-    at, waits_from, immediate_from, immediate_covers, order = row
-    stone = Tombstone(
+def stone_of(tomb: Tomb) -> Tombstone:
+    """The tombstone of a row, without whose it is."""
+    _, waits_from, immediate_from, immediate_covers, order = tomb
+    return Tombstone(
         waits_from=waits_from, immediate_from=immediate_from, immediate_covers=immediate_covers, order=order
     )
-    return Tomb(at, stone)
+
+
+def _tomb(row: int, stone: Tombstone) -> Tomb:
+    return [row, stone.waits_from, stone.immediate_from, stone.immediate_covers, stone.order]
 
 
 def held_digest_row(held: HeldDigest) -> list[Any]:

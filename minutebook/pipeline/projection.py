@@ -4,13 +4,20 @@ Whether an entry belongs is decided by its coverage against the boundary, never 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import chain, repeat
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from minutebook.pipeline.folding import BeyondCheckpoint, Fold, HeldDigest, Memory, fold
-from minutebook.pipeline.pages import Batch, Page, PageDigest, keep_key, page_of
+from minutebook.pipeline.folding import (
+    BeyondCheckpoint,
+    Fold,
+    HeldDigest,
+    Memory,
+    fold,
+    holds_after_fold,
+    holds_at_once,
+)
+from minutebook.pipeline.pages import Page, PageDigest, Span, citations_in, key_with, page_of
 from minutebook.records import MemoryEntry, Observation, Reflection, Tier, tier_of_citations
 
 TIP = 2**62
@@ -86,31 +93,20 @@ class Projection:
 
     def tiers(self) -> list[Tier]:
         """The coverage tier of each visible observation: by the reflections that are visible here."""
-        return [tier_of_citations(count) for count in self._citations()]
+        return [tier_of_citations(citations_in(key)) for key in self.keep_keys()]
 
     def keep_keys(self) -> list[int]:
         """The keep key of each visible observation."""
-        page, cited = self.page, self._citations()
-        relevances = page.relevances.encode()
-        orders = list(_each(page.batches, [batch.order for batch in page.batches]))
-        return [
-            keep_key(relevances[row] - _ZERO, count, orders[row])
-            for row, count in zip(self.observations, cited, strict=True)
-        ]
+        page, shown = self.page, set(self.reflections)
+        keys = [*page.keys]
+        more = Counter(row for place, rows in page.citing.items() if place in shown for row in rows)
+        for row, count in more.items():
+            keys[row] = key_with(keys[row], count)
+        return _picked(keys, self.observations)
 
     def recent_orders(self) -> list[int]:
         """Where the entry of each recent reflection stands."""
-        batches = self.page.reflection_batches
-        return _picked(list(_each(batches, [batch.order for batch in batches])), self.recent)
-
-    def _citations(self) -> list[int]:
-        page, shown = self.page, set(self.reflections)
-        more = Counter(row for place, rows in page.citing.items() if place in shown for row in rows)
-        cited = page.cited.encode()
-        return [cited[row] - _ZERO + more[row] if more else cited[row] - _ZERO for row in self.observations]
-
-
-_ZERO = ord("0")
+        return _picked(self.page.orders, self.recent)
 
 
 def compaction_projection(page: Page, boundary: int, *, pool_max_tokens: int, digest_tokens: int) -> Projection:
@@ -118,12 +114,18 @@ def compaction_projection(page: Page, boundary: int, *, pool_max_tokens: int, di
     normal = project(page, boundary, reference=page.reference, digest_tokens=digest_tokens)
     if normal.pool_tokens < pool_max_tokens:
         return normal
-    return project(page, boundary, reference=boundary, digest_tokens=digest_tokens, full_fold=True)
+    dropped = _dropped(page, boundary, boundary)
+    observations = [row for row in normal.observations if row not in dropped]
+    return replace(
+        normal,
+        observations=observations,
+        full_fold=True,
+        reference=boundary,
+        pool_tokens=_pool_tokens(page, observations),
+    )
 
 
-def project(
-    page: Page, boundary: int, *, reference: int | None, digest_tokens: int, full_fold: bool = False
-) -> Projection:
+def project(page: Page, boundary: int, *, reference: int | None, digest_tokens: int) -> Projection:
     """Batches that cover an entry before the boundary, reflections covered before it, drops covered before `reference`.
 
     What covers no entry of its own (a note) stands at its position: visible when that lies at or before the boundary.
@@ -131,11 +133,9 @@ def project(
     """
     if boundary < page.floor:
         raise BeyondCheckpoint
-    limit = None if reference is None else min(reference, boundary)
-    dropped = {row for row, stone in page.drops if stone.at_once(boundary) or stone.after_fold(limit)}
-    retired = {row for row, stone in page.retirements if stone.at_once(boundary)}
-    observations = _visible(page.batches, boundary, dropped)
-    reflections = _visible(page.reflection_batches, boundary, retired)
+    observations = _visible(page.spans, boundary, _dropped(page, boundary, reference))
+    retired = {row for row, _, since, covers, _ in page.retirements if holds_at_once(since, covers, boundary)}
+    reflections = _visible(page.reflection_spans, boundary, retired)
     digest = usable_digest(page, reflections, digest_tokens)
     return Projection(
         boundary=boundary,
@@ -144,9 +144,8 @@ def project(
         reflections=reflections,
         recent=reflections if digest is None else [row for row in reflections if row > digest.through],
         digest=digest.held if digest else None,
-        full_fold=full_fold,
         reference=reference,
-        pool_tokens=sum(_picked(page.tokens, observations)) + page.left_out_tokens,
+        pool_tokens=_pool_tokens(page, observations),
         left_out_recent=digest.beyond if digest else page.left_out_reflections,
         left_out_recent_tokens=digest.beyond_tokens if digest else page.left_out_reflection_tokens,
     )
@@ -170,7 +169,7 @@ def visible_projection(entries: Sequence[MemoryEntry], branches: Sequence[str], 
     page = page_of(then, floor=last.boundary)
     if last.ids is not None:
         return _imported(then, page, last)
-    return project(page, last.boundary, reference=last.reference, digest_tokens=digest_tokens, full_fold=last.full_fold)
+    return project(page, last.boundary, reference=last.reference, digest_tokens=digest_tokens)
 
 
 def usable_digest(page: Page, reflections: Sequence[int], digest_tokens: int) -> PageDigest | None:
@@ -192,8 +191,7 @@ def valid_digests(page: Page, reflections: Sequence[int]) -> list[PageDigest]:
         return []
     shown = set(reflections)
     hidden = [row for row in range(len(page.reflections)) if row not in shown]
-    retired_at = {row: stone.order for row, stone in page.retirements}
-    orders = list(_each(page.reflection_batches, [batch.order for batch in page.reflection_batches]))
+    retired_at = {row: order for row, *_, order in page.retirements}
 
     def may_tell(digest: PageDigest, row: int) -> bool:
         """Recorded up to its watermark, and not retired before it was made."""
@@ -203,7 +201,7 @@ def valid_digests(page: Page, reflections: Sequence[int]) -> list[PageDigest]:
         digest
         for digest in page.digests
         if digest.through in shown
-        and orders[digest.through] < digest.held.order
+        and page.orders[digest.through] < digest.held.order
         and not any(may_tell(digest, row) for row in hidden)
     ]
     return sorted(valid, key=_digest_rank, reverse=True)
@@ -213,24 +211,32 @@ def _digest_rank(digest: PageDigest) -> tuple[int, bool, int]:
     return digest.through, not digest.held.imported, digest.held.order
 
 
-def _visible(batches: Sequence[Batch], boundary: int, gone: set[int]) -> list[int]:
-    """Rows of the batches that cover an entry before the boundary, less those that are gone."""
+def _visible(spans: Sequence[Span], boundary: int, gone: set[int]) -> list[int]:
+    """Rows of the spans that cover an entry before the boundary, less those that are gone."""
     shown: list[int] = []
     at = 0
-    for since, covers, _, count in batches:
+    for since, covers, rows in spans:
         if since < boundary or covers <= boundary:
-            shown.extend(range(at, at + count))
-        at += count
+            shown.extend(range(at, at + rows))
+        at += rows
     return [row for row in shown if row not in gone] if gone else shown
+
+
+def _dropped(page: Page, boundary: int, reference: int | None) -> set[int]:
+    limit = None if reference is None else min(reference, boundary)
+    return {
+        row
+        for row, waits_from, since, covers, _ in page.drops
+        if holds_at_once(since, covers, boundary) or holds_after_fold(waits_from, limit)
+    }
+
+
+def _pool_tokens(page: Page, observations: Sequence[int]) -> int:
+    return sum(_picked(page.tokens, observations)) + page.left_out_tokens
 
 
 def _picked(column: Sequence[T], rows: Sequence[int]) -> list[T]:
     return [column[row] for row in rows]
-
-
-def _each(batches: Sequence[Batch], values: Sequence[int]) -> Iterator[int]:
-    """The value of each row's batch."""
-    return chain.from_iterable(repeat(value, batch.rows) for batch, value in zip(batches, values, strict=True))
 
 
 def _read_then(entries: Sequence[MemoryEntry], branches: Sequence[str], last: Fold) -> list[MemoryEntry]:

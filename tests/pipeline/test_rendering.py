@@ -7,7 +7,7 @@ from builders import concluded, observed
 from memories import lines_under, memory_holding
 
 from minutebook.pipeline.folding import HeldDigest
-from minutebook.pipeline.pages import page_of
+from minutebook.pipeline.pages import key_with, page_of
 from minutebook.pipeline.projection import Projection
 from minutebook.pipeline.rendering import (
     CLOSING,
@@ -54,8 +54,8 @@ def rendered(
     extract: list[str] | None = None,
 ) -> Rendered:
     if tiers is not None:
-        cited = [str(CITATIONS[tiers[shown.page.observation(row).id]]) for row in shown.observations]
-        shown.page.cited = "".join(cited)
+        cited = [CITATIONS[tiers[shown.page.observation(row).id]] for row in shown.observations]
+        shown.page.keys = [key_with(key, count) for key, count in zip(shown.page.keys, cited, strict=True)]
     return render(
         shown,
         max_tokens=max_tokens,

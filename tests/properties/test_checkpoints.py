@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import concluded, observed
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from builders import concluded, observed
 from ledgers import Counting
 from memories import memory_holding
 
