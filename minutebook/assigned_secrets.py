@@ -4,18 +4,28 @@ Most of this module decides what is *not* a secret: variables, placeholders, cou
 """
 
 import re
+from functools import lru_cache
 
 SHORTEST_VALUE = 6
 LONGEST_VALUE = 4096
 
+NAME_BEFORE = 48
+"""How far before its keyword a name may begin."""
 NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789_.-"
-FOLLOW = re.compile(
+_REST = (
     r"[a-z0-9_-]{0,32}+"  # the rest of the name
     r"(?P<close>(?:\\{0,7}[\"'`])?)\]?"  # its closing quote, escaped as often as JSON was put into JSON
     r"(?:\s?\[[^\]\n]{0,24}\])?"  # AWS Secret Access Key [None]:
     r"(?:\??\s{0,2}:\s{0,2}(?:str|string|bytes|secretstr|&str|&'static str|str \| none|string \| null)(?=\s{0,2}=))?"
-    r"(?:(?P<sep>\s{0,16}+(?::=|=>|[!=]?={1,2}|:)[ \t]{0,16}+)|(?P<flag>,?[ \t]{1,4}+))"
 )
+_SEPARATOR = r"(?P<sep>\s{0,16}+(?::=|=>|[!=]?={1,2}|:)[ \t]{0,16}+)"
+FOLLOW = re.compile(rf"{_REST}(?:{_SEPARATOR}|(?P<flag>,?[ \t]{{1,4}}+))")
+KEYWORDS = ("key", "pass", "pwd", "secret", "token", "credential")
+"""One of them is in every name that assigned_secret knows."""
+ASSIGNED = {word: re.compile(rf"{word}(?={_REST}{_SEPARATOR})") for word in KEYWORDS}
+"""Stops at a keyword only where something is assigned to the name that it is in."""
+OPTION = re.compile(rf"--(?!-)[a-z0-9_.-]{{0,46}}?(?:{'|'.join(KEYWORDS)})")
+"""In a text where this is not found, nothing else is a secret told by its name."""
 OPENING = re.compile(r"[rbuRBU]{0,2}(\\{0,7}[\"'`])")
 BARE = re.compile(r"[^\s\"'`,;&|<>()\[\]{}\\=]{1,4096}+={0,2}")
 BARE_IN_SHELL = re.compile(r"[^\s\"'`\\]{1,4096}+")
@@ -61,6 +71,7 @@ HARMLESS_AFTER = _words(
 )
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 KEY_PHRASE = re.compile(r"(?:(?:aws )?secret )?(?:api|access|secret|private|encryption|signing|account|master) \Z")
+KEY_PHRASE_ENDS = ("api ", "access ", "secret ", "private ", "encryption ", "signing ", "account ", "master ")
 
 NOT_A_VALUE = re.compile(
     r"""(?: [$%]\(?\{{0,2}[A-Za-z_@] | \$\( | [<{\[*.…] | %[({] | \#\{
@@ -88,8 +99,8 @@ SYMBOLS = frozenset("!@#$%^&*+=~?/")
 def assigned_secret(text: str, lowered: str, at: int) -> tuple[tuple[str, int, int] | None, int]:
     """Look at the keyword at `at`: is it part of a secret's name, with a value beside it that is one?"""
     follow = FOLLOW.match(lowered, at)
-    if follow is None:
-        return None, at
+    if follow is None or (follow["flag"] and lowered.rfind("--", max(0, at - NAME_BEFORE), at) < 0):
+        return None, at  # most ends here: a word of prose is no option
     start = _name_start(lowered, at)
     is_flag = lowered.startswith("--", start)
     name = _phrase_before(lowered, start) + text[start : follow.start("close")]
@@ -102,7 +113,7 @@ def assigned_secret(text: str, lowered: str, at: int) -> tuple[tuple[str, int, i
 
 
 def _name_start(lowered: str, at: int) -> int:
-    before = lowered[max(0, at - 48) : at]
+    before = lowered[max(0, at - NAME_BEFORE) : at]
     start = at - (len(before) - len(before.rstrip(NAME_CHARACTERS)))
     escaped = start < at and lowered[start] in "nrtbf" and lowered[start - 1 : start] == "\\"
     return start + 1 if escaped else start
@@ -110,6 +121,8 @@ def _name_start(lowered: str, at: int) -> int:
 
 def _phrase_before(lowered: str, start: int) -> str:
     """The rest of a name with spaces, as in `AWS Secret Access Key`."""
+    if not lowered.endswith(KEY_PHRASE_ENDS, 0, start):
+        return ""
     phrase = KEY_PHRASE.search(lowered, max(0, start - 24), start)
     return phrase[0].replace(" ", "_") if phrase else ""
 
@@ -121,6 +134,7 @@ def _kind(name: str) -> str:
     return "password" if "pass" in folded or "pwd" in folded else "token"
 
 
+@lru_cache(maxsize=1024)
 def is_secret_name(name: str) -> bool:
     """Whether a name (snake, kebab, camel or upper case) is that of a secret."""
     words = [word for word in re.split(r"[_.-]+", CAMEL.sub("_", name).lower()) if word]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hmac import digest
 
-from minutebook.assigned_secrets import assigned_secret, looks_random, token_like
+from minutebook.assigned_secrets import ASSIGNED, KEYWORDS, OPTION, assigned_secret, looks_random, token_like
 from minutebook.records import Part, SourceEntry
 
 Hit = tuple[str, int, int]
@@ -112,7 +112,18 @@ def _scanned(text: str) -> list[Hit]:
         for needle, look in NAMES:
             if needle in lowered:
                 hits += _needle_hits(text, lowered, needle, look)
+        hits += _assigned(text, lowered)
     return hits
+
+
+def _assigned(text: str, lowered: str) -> Iterator[Hit]:
+    options = OPTION.search(lowered)
+    for word in KEYWORDS:
+        if word in lowered:
+            if options:
+                yield from _needle_hits(text, lowered, word, assigned_secret)
+            elif first := ASSIGNED[word].search(lowered):
+                yield from _assigned_hits(text, lowered, first)
 
 
 def _gate_hits(text: str, match: re.Match[str] | None, looks: tuple[tuple[str, "Look"], ...]) -> Iterator[Hit]:
@@ -134,6 +145,14 @@ def _needle_hits(text: str, searched: str, needle: str, look: "Look") -> Iterato
         if hit:
             yield hit
         at = searched.find(needle, max(resume, at + len(needle)))
+
+
+def _assigned_hits(text: str, lowered: str, match: re.Match[str] | None) -> Iterator[Hit]:
+    while match:
+        hit, resume = assigned_secret(text, lowered, match.start())
+        if hit:
+            yield hit
+        match = match.re.search(lowered, max(resume, match.end()))
 
 
 def _lowered(text: str) -> str:
@@ -244,22 +263,16 @@ KEY_BEGIN = re.compile(r"-----begin [a-z0-9 ]{0,40}\Z")
 KEY_LINE = re.compile(r"[a-z0-9+/=]{16}")
 
 
-def _private_key(lowered: str, at: int) -> tuple[Hit | None, int]:
-    """A PEM block around the word `key` at `at`; one that was cut off before its end counts too."""
-    begin = KEY_BEGIN.search(lowered, max(0, at - 64), max(0, at - len("private ")))
+def _private_key(_text: str, lowered: str, at: int) -> tuple[Hit | None, int]:
+    """A PEM block around the words at `at`; one that was cut off before its end counts too."""
+    begin = KEY_BEGIN.search(lowered, max(0, at - 56), at)
     if begin is None:
         return None, at
     for pattern in (KEY_BLOCK, KEY_OPEN):
-        match = pattern.match(lowered, at - len("private "))
+        match = pattern.match(lowered, at)
         if match and KEY_LINE.search(match[1]) and token_like(match[1]):
             return ("private-key", begin.start(), match.end()), match.end()
     return None, at
-
-
-def _key(text: str, lowered: str, at: int) -> tuple[Hit | None, int]:
-    if lowered.startswith(("key-----", "key block-----"), at):
-        return _private_key(lowered, at)
-    return assigned_secret(text, lowered, at)
 
 
 BEARER = re.compile(r"bearer[ \t]{1,4}([\w.~+/=-]{16,8192}+)", re.ASCII)
@@ -354,8 +367,7 @@ LITERALS: tuple[tuple[str, Look], ...] = (("eyJ", _jwt), ("://", _url), ("curl",
 """What is told by the form around a literal."""
 
 NAMES: tuple[tuple[str, Look], ...] = (
-    ("key", _key),
-    *((needle, assigned_secret) for needle in ("pass", "pwd", "secret", "token", "credential")),
+    ("private key", _private_key),
     ("bearer", _bearer),
     ("authorization", _authorization),
 )
