@@ -6,8 +6,9 @@ stream, and answers for no other. All of it is a cache: tests hold it against th
 is folded.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import chain, groupby, repeat
 from typing import Any
 
 from minutebook.pipeline.folding import (
@@ -18,7 +19,7 @@ from minutebook.pipeline.folding import (
     Memory,
     Shown,
 )
-from minutebook.pipeline.pages import Page, Span, order_in, page_from, page_json, page_of, stone_of
+from minutebook.pipeline.pages import Page, order_in, page_from, page_json, page_of, stone_of
 from minutebook.pipeline.reducing import reduced
 from minutebook.pipeline.totals import Totals, totals_from, totals_json, totals_of
 from minutebook.records import Branch, Reflection
@@ -97,6 +98,8 @@ def _links(memory: Memory) -> dict[str, Any]:
     return {
         "order": memory.order,
         "reflectionsCovers": memory.last_reflections_covers,
+        "spans": _runs((held.since, held.covers) for held in memory.observations.values()),
+        "covers": _runs((held.covers,) for held in memory.reflections.values()),
         "supports": [list(held.record.support_ids) for held in memory.reflections.values()],
         "cited": dict(memory.beyond.cited),
         "lastFold": {**asdict(memory.folds[-1]), "ids": None} if memory.folds else None,
@@ -115,7 +118,7 @@ def _flagged(keys: Iterable[str], flags: str) -> frozenset[str]:
 
 
 def _memory(page: Page, totals: Totals, links: Mapping[str, Any]) -> Memory:
-    observations, reflections = _observations(page), _reflections(page, links["supports"])
+    observations, reflections = _observations(page, links), _reflections(page, links)
     names, conclusions = list(observations), list(reflections)
     return Memory(
         observations=observations,
@@ -143,25 +146,30 @@ def _memory(page: Page, totals: Totals, links: Mapping[str, Any]) -> Memory:
     )
 
 
-def _observations(page: Page) -> dict[str, HeldObservation]:
+def _observations(page: Page, links: Mapping[str, Any]) -> dict[str, HeldObservation]:
     found = {}
-    for row, (since, covers) in _rows(page.spans):
+    for row, (since, covers) in enumerate(_each(links["spans"])):
         record = page.observation(row)
         found[record.id] = HeldObservation(record=record, since=since, covers=covers, order=order_in(page.keys[row]))
     return found
 
 
-def _reflections(page: Page, supports: list[list[str]]) -> dict[str, HeldReflection]:
+def _reflections(page: Page, links: Mapping[str, Any]) -> dict[str, HeldReflection]:
     found = {}
-    for row, (_, covers) in _rows(page.reflection_spans):
+    for row, ((covers,), supports) in enumerate(zip(_each(links["covers"]), links["supports"], strict=True)):
         said = page.reflection(row)
-        record = Reflection(id=said.id, content=said.content, support_ids=tuple(supports[row]), tokens=said.tokens)
+        record = Reflection(id=said.id, content=said.content, support_ids=tuple(supports), tokens=said.tokens)
         found[record.id] = HeldReflection(record=record, covers=covers, order=page.orders[row])
     return found
 
 
-def _rows(spans: Iterable[Span]) -> Iterable[tuple[int, tuple[int, int]]]:
-    return enumerate((since, covers) for since, covers, rows in spans for _ in range(rows))
+def _runs(rows: Iterable[tuple[int, ...]]) -> list[list[int]]:
+    """Rows that follow each other and are equal, once, with how many they are."""
+    return [[*row, sum(1 for _ in equal)] for row, equal in groupby(rows)]
+
+
+def _each(runs: Iterable[list[int]]) -> Iterator[list[int]]:
+    return chain.from_iterable(repeat(row, count) for *row, count in runs)
 
 
 def _beyond(page: Page, totals: Totals, cited: Mapping[str, int]) -> Beyond:

@@ -8,6 +8,7 @@ everything is folded. `mentions` says which ids were ever named on a branch.
 from collections.abc import Collection, Iterable, Sequence
 
 from minutebook.pipeline import ledger
+from minutebook.pipeline.branches import memory_stream
 from minutebook.pipeline.checkpoints import Checkpoint, checkpoint_of, read_reduced
 from minutebook.pipeline.folding import BeyondCheckpoint, Memory, apply, fold
 from minutebook.pipeline.pages import page_of
@@ -32,6 +33,17 @@ def remember(store: Store, branch: Branch, entries: Sequence[MemoryEntry], lengt
     if memory is None or not _says_its_digest(memory):
         memory = _whole(store, branch, entries)[1]
     return _with_names(branch, memory, unheld - known, length + len(entries))
+
+
+def working_memory(store: Store, branch: Branch) -> Memory:
+    """What a role works with: every active observation and current reflection, without the sources of the former.
+
+    From the checkpoint where that leaves none of them out; what was dropped or retired for good may be missing.
+    """
+    kept = read_reduced(store, branch, store.tip(memory_stream(branch.key)).length)
+    if kept is None or kept.beyond.observations or kept.beyond.reflections or kept.beyond.digests:
+        return fold(ledger.read_memory(store, branch))
+    return kept
 
 
 def whole_memory(entries: Sequence[MemoryEntry], branches: Sequence[str]) -> Memory:

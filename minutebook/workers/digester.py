@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path, memory_stream
 from minutebook.pipeline.excerpts import head_and_tail_tokens
-from minutebook.pipeline.folding import HeldDigest, HeldReflection, Memory, fold
+from minutebook.pipeline.folding import HeldDigest, HeldReflection, Memory
 from minutebook.pipeline.outcomes import Outcome
 from minutebook.pipeline.pages import page_of
 from minutebook.pipeline.projection import UNLIMITED, DigestBudget, digest_budget, full_projection
+from minutebook.pipeline.remembering import working_memory
 from minutebook.records import DIGEST, MemoryEntry, Reflection
 from minutebook.tokens import estimate_tokens
 from minutebook.workers.contract import DigestBatch, Mind, Proposal
@@ -69,13 +70,13 @@ class Folding:
 def prepare(context: Context) -> DigestPrepared | Outcome | None:
     """What to fold; an Outcome that only notes the look when nothing is older; None without reflections."""
     marks = context.store.tip(memory_stream(context.branch.key)).marks
-    memory = fold(ledger.read_memory(context.store, context.branch))
+    memory = working_memory(context.store, context.branch)
     if not memory.current():
         return None
     total = context.settings.reflection_context_max_tokens
     budget = digest_budget(total)
     read = marks.get(ledger.DIGESTER, 0)
-    advance = {ledger.DIGESTER: len(memory.reflections), ledger.DIGEST_BUDGET: total}
+    advance = {ledger.DIGESTER: memory.reflections_recorded, ledger.DIGEST_BUDGET: total}
     folding = what_to_fold(memory, budget)
     if not folding.older:
         return Outcome(role=ROLE, branch=context.branch.key, read=read, advance=advance)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path, memory_stream
-from minutebook.pipeline.folding import Memory, fold
+from minutebook.pipeline.folding import Memory
 from minutebook.pipeline.outcomes import Outcome
+from minutebook.pipeline.remembering import working_memory
 from minutebook.records import DROPS, RELEVANCES, Tier
 from minutebook.workers.contract import DropBatch, Mind, Proposal, Weighed
 from minutebook.workers.desks import Call, Refusal, RoleDesk, text_field
@@ -48,18 +49,18 @@ class DropPrepared:
 def prepare(context: Context) -> DropPrepared | None:
     """The pool; None at or under the target, and before the first reflection."""
     read = context.store.tip(memory_stream(context.branch.key)).marks.get(ledger.DROPPER, 0)
-    memory = fold(ledger.read_memory(context.store, context.branch))
+    memory = working_memory(context.store, context.branch)
     batch = drop_batch(
         memory, context.settings.observations_pool_target_tokens, max_tokens=request_tokens(context.window)
     )
-    if not batch.max_drops or not memory.reflections:
+    if not batch.max_drops or not memory.reflections_recorded:
         return None
-    covers = min(memory.observed, list(memory.reflections.values())[-1].covers)
+    covers = min(memory.observed, memory.last_reflections_covers)
     last = Path(context.store, context.branch).at(covers - 1) if covers else None
     return DropPrepared(
         branch=context.branch.key,
         read=read,
-        recorded=len(memory.reflections),
+        recorded=memory.reflections_recorded,
         covers=covers,
         covers_id=last.entry.id if last else "",
         batch=batch,

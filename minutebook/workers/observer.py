@@ -6,8 +6,9 @@ from typing import TypeVar, cast
 
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path, memory_stream
-from minutebook.pipeline.folding import Memory, fold
+from minutebook.pipeline.folding import Memory
 from minutebook.pipeline.outcomes import Outcome
+from minutebook.pipeline.remembering import working_memory
 from minutebook.pipeline.shapes import counted_observation, cut_content, observation_data, one_line
 from minutebook.records import (
     DROPS,
@@ -80,7 +81,7 @@ def prepare(context: Context) -> ObservePrepared | Outcome | None:
         return None
     if not chunk.shown:
         return _outcome(context.branch, read, [_recorded(_span(read, chunk, context.now), [])], chunk.covers)
-    memory = fold(ledger.read_memory(context.store, context.branch))
+    memory = working_memory(context.store, context.branch)
     return ObservePrepared(
         branch=context.branch,
         read=read,

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path, memory_stream
-from minutebook.pipeline.folding import Memory, fold
+from minutebook.pipeline.folding import Memory
 from minutebook.pipeline.outcomes import Outcome
+from minutebook.pipeline.remembering import working_memory
 from minutebook.pipeline.shapes import counted_reflection, cut_content, reflection_data
 from minutebook.records import REFLECTIONS, RETIREMENTS, MemoryEntry, Reflection, reflection_id
 from minutebook.workers.contract import Mind, Proposal, ReflectBatch
@@ -49,7 +50,7 @@ class ReflectPrepared:
 def prepare(context: Context) -> ReflectPrepared | None:
     """Memory as it is; None without an active observation, or none past the reflection coverage (003-024)."""
     read = context.store.tip(memory_stream(context.branch.key)).marks.get(ledger.REFLECTOR, 0)
-    memory = fold(ledger.read_memory(context.store, context.branch))
+    memory = working_memory(context.store, context.branch)
     if memory.observed <= read or not memory.active():
         return None
     last = Path(context.store, context.branch).at(memory.observed - 1)

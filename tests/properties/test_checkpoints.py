@@ -24,13 +24,13 @@ from minutebook.pipeline.checkpoints import (
     read_totals,
 )
 from minutebook.pipeline.compaction import look_at_memory
-from minutebook.pipeline.folding import BeyondCheckpoint, fold
+from minutebook.pipeline.folding import BeyondCheckpoint, Memory, fold
 from minutebook.pipeline.ledger import read_memory
 from minutebook.pipeline.outcomes import Entry, append_memory, memory_entry
 from minutebook.pipeline.pages import Page, page_from, page_json, page_of
-from minutebook.pipeline.projection import compaction_projection
+from minutebook.pipeline.projection import UNLIMITED, compaction_projection, full_projection
 from minutebook.pipeline.reducing import reduced
-from minutebook.pipeline.remembering import whole_memory
+from minutebook.pipeline.remembering import whole_memory, working_memory
 from minutebook.pipeline.rendering import render
 from minutebook.pipeline.totals import Totals, marks_of, totals_of
 from minutebook.records import DIGEST, DROPS, FOLD, OBSERVATIONS, REFLECTIONS, RETIREMENTS, Branch, MemoryEntry
@@ -195,6 +195,7 @@ def test_commits_that_go_on_from_the_last_one_say_what_a_whole_fold_says(
             assert found is not None
             assert without_digests(found) == without_digests(expected)
             assert marks_of(expected).items() <= store.tip("m:neutral:s").marks.items()
+            assert as_roles_see(working_memory(store, BRANCH)) == as_roles_see(whole)
         page = read_page(store, BRANCH, store.tip("m:neutral:s").length)
         if page is None:
             assert not entries
@@ -205,6 +206,16 @@ def test_commits_that_go_on_from_the_last_one_say_what_a_whole_fold_says(
         except BeyondCheckpoint:
             return
         assert said == text_of(page_of(whole, floor=boundary), boundary, max_tokens, pool)
+
+
+def as_roles_see(memory: Memory) -> tuple[object, ...]:
+    """What observer, reflector, digester and dropper read of it; sources and minds aside."""
+    active = [replace(held, mind="", record=replace(held.record, source_ids=())) for held in memory.active()]
+    current = [replace(held, mind="") for held in memory.current()]
+    tier = memory.tiers()
+    digest = full_projection(page_of(memory), digest_tokens=UNLIMITED).digest
+    numbers = (memory.observed, memory.reflected, memory.reflections_recorded, memory.last_reflections_covers)
+    return active, current, [tier(held.record.id) for held in active], digest, numbers, memory.open_gaps()
 
 
 def without_digests(totals: Totals) -> Totals:

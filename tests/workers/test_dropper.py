@@ -123,7 +123,7 @@ def test_what_does_not_fit_the_window_is_not_shown_and_cannot_be_dropped(store: 
     batch = prepared_of(store, branch, 1, window=200).batch
     assert 0 < len(batch.observations) < 10
     assert batch.max_drops == len(batch.observations)
-    assert batch.observations[0].observation == TEN[0]
+    assert batch.observations[0].observation.id == TEN[0].id
     assert batch.pool_tokens == POOL
 
 
