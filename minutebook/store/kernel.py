@@ -9,7 +9,8 @@ Promises
  6. Nothing is lost under concurrent writers, threads or processes; each writer's own order is kept.
  7. A follower that has read up to position p never later finds a new item at or before p.
  8. Killed at any instant, the store opens again, and holds exactly the appends that returned (and perhaps the last).
- 9. A document changes only with the version that the caller read, when it names one.
+ 9. A document changes only with the version that the caller read, when it names one; no version of a key comes
+    twice, not even when the document was deleted in between.
 10. A job is pending at most once; claimed by at most one owner at a time; a claim ends with its lease or its
     deadline, whichever is first, by the store's clock; an old token changes nothing and is told so. Where the clock
     went back, what was to last for so long lasts that long from then on.
@@ -74,7 +75,7 @@ class Stale:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A JSON text with its version (1 when first written)."""
+    """A JSON text with its version: 1 when first written, or above the versions of what the collection had deleted."""
 
     key: str
     version: int

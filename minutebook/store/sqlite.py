@@ -127,13 +127,15 @@ class _Documents(Database):
 
     def delete(self, collection: str, key: str, *, if_version: int | None = None) -> bool:
         with self.writing() as connection:
-            gone = connection.execute(
-                "DELETE FROM document WHERE collection = ? AND key = ? AND version = coalesce(?, version)",
+            gone: int | None = first_value(
+                connection,
+                "DELETE FROM document WHERE collection = ? AND key = ? AND version = coalesce(?, version)"
+                " RETURNING version",
                 (bound(collection), bound(key), if_version),
-            ).rowcount
-            if gone:
-                _count_change(connection, collection)
-            return bool(gone)
+            )
+            if gone is not None:
+                _count_change(connection, collection, gone)
+            return gone is not None
 
     def documents(self, collection: str, prefix: str = "") -> list[Document]:
         # No byte of valid text is 0xFF, so the prefix with one more such byte is above all keys that begin with it.
@@ -235,18 +237,20 @@ def _write_marks(connection: Connection, stream: int, marks: Mapping[str, int]) 
 def _write_document(connection: Connection, put: Put) -> Document:
     version = first_value(
         connection,
-        "INSERT INTO document (collection, key, version, body) VALUES (?, ?, 1, ?)"
+        "INSERT INTO document (collection, key, version, body) VALUES (:collection, :key,"
+        " coalesce((SELECT version_floor FROM change WHERE collection = :collection), 0) + 1, :body)"
         " ON CONFLICT (collection, key) DO UPDATE SET version = version + 1, body = excluded.body RETURNING version",
-        (bound(put.collection), bound(put.key), bound(put.body)),
+        {"collection": bound(put.collection), "key": bound(put.key), "body": bound(put.body)},
     )
     _count_change(connection, put.collection)
     return Document(put.key, version, put.body)
 
 
-def _count_change(connection: Connection, collection: str) -> None:
+def _count_change(connection: Connection, collection: str, deleted_version: int = 0) -> None:
     connection.execute(
-        "INSERT INTO change (collection, count) VALUES (?, 1) ON CONFLICT (collection) DO UPDATE SET count = count + 1",
-        (bound(collection),),
+        "INSERT INTO change (collection, count, version_floor) VALUES (?, 1, ?) ON CONFLICT (collection)"
+        " DO UPDATE SET count = count + 1, version_floor = max(version_floor, excluded.version_floor)",
+        (bound(collection), deleted_version),
     )
 
 

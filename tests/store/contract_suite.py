@@ -191,7 +191,16 @@ class DocumentsContract:
         assert store.delete("c", "k", if_version=2)
         assert store.get("c", "k") is None
         assert behind.document("c", "k") is None
-        assert store.put(Put("c", "k", "3", if_version=0)) == Document("k", 1, "3")
+
+    def test_a_version_never_comes_again(self, store: Store, another: Store) -> None:
+        """Who read the deleted document cannot take the new one for it."""
+        for body in ("1", "2"):
+            store.put(Put("c", "k", body))
+        store.put(Put("c", "l", "1"))
+        assert store.delete("c", "k") and store.delete("c", "l")
+        assert another.put(Put("c", "k", "3", if_version=0)) == Document("k", 3, "3")
+        assert store.put(Put("c", "k", "4", if_version=2)) == Stale("c/k", 2, 3)
+        assert store.put(Put("d", "k", "1")) == Document("k", 1, "1")
 
     def test_documents_of_a_collection_by_key(self, store: Store) -> None:
         for key in ("b", "a/2", "a/1", "a", "A", "a%", "é"):

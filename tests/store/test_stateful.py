@@ -64,6 +64,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.streams: dict[str, ModelStream] = {}
         self.documents: dict[tuple[str, str], tuple[int, str]] = {}
         self.changes: dict[str, int] = {"c": 0, "d": 0}
+        self.floors: dict[str, int] = {"c": 0, "d": 0}
         self.dirty: list[str] = []  # oldest mark first
         self.taken: list[tuple[Dirty, bool]] = []  # what was taken, and whether it is still the last mark
         self.jobs: dict[Job, ModelJob] = {}
@@ -97,7 +98,8 @@ class StoreMachine(RuleBasedStateMachine):
         return None
 
     def model_put(self, put: Put) -> None:
-        version = self.documents.get((put.collection, put.key), (0, ""))[0] + 1
+        before = self.documents.get((put.collection, put.key), (self.floors[put.collection], ""))
+        version = before[0] + 1
         self.documents[put.collection, put.key] = (version, put.body)
         self.changes[put.collection] += 1
 
@@ -222,7 +224,8 @@ class StoreMachine(RuleBasedStateMachine):
         wanted = held is not None and version in (None, held[0])
         assert self.stores[which].delete(collection, key, if_version=version) == wanted
         if wanted:
-            del self.documents[collection, key]
+            gone, _ = self.documents.pop((collection, key))
+            self.floors[collection] = max(self.floors[collection], gone)
             self.changes[collection] += 1
 
     @invariant()
