@@ -5,6 +5,7 @@ mutant is killed when one fails, and has survived when all pass. Exit code 1 whe
 """
 
 import argparse
+import gc
 import multiprocessing
 import os
 import re
@@ -30,7 +31,17 @@ RUN_MAX_SECONDS = 300
 UNCHANGED_MAX_SECONDS = 1_800
 TIMED = re.compile(r"^([\d.]+)s (?:call|setup|teardown) +(\S+?)(?:\[.*\])?$", re.MULTILINE)
 OFFLINE = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "LITELLM_OFFLINE_MODE")
-OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "--timeout=60", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+OPTIONS = (
+    "-x",
+    "-q",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:anyio",
+    "--timeout=60",
+    "-W",
+    "ignore::pytest.PytestAssertRewriteWarning",
+)
 RAN = 100
 """Added to pytest's exit code, so that it is told from that of a process which broke before."""
 TIMES = count(1)
@@ -84,9 +95,12 @@ def _pytest(copy: Path, arguments: list[str], output: Path) -> None:
         os.dup2(file.fileno(), 2)
     os.chdir(copy)
     os.environ["PYTHONPATH"] = str(copy)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False  # what was compiled serves the next mutant of this copy
     sys.path.insert(0, str(copy))
     for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", PACKAGE)]:
         del sys.modules[name]
+    gc.freeze()  # pytest collects garbage several times, and need not look at all those libraries
     code = pytest.main([*OPTIONS, *arguments])
     sys.stdout.flush()
     os._exit(RAN + code)  # threads that a failed test left behind are not waited for
