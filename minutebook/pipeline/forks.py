@@ -56,6 +56,7 @@ def fork_branch(store: Store, owner: Branch, *, fork: int, key: str, session: Se
         memory_stream(key),
         [],
         advance=marks,
+        dirty=key,  # it may be due by what it shares, and its first entry may never come
         puts=[branch_put(branch), *checkpoint.puts, *_entering(session, branch, enters)],
     )
     if not isinstance(result, Stale):
