@@ -13,7 +13,9 @@ from minutebook.pipeline.notices import read_notices
 from minutebook.places import config_dir
 from minutebook.settings import ModelChoice, Settings
 from minutebook.store.kernel import Store
-from minutebook.workers.models_keys import access_to, read_keys
+from minutebook.workers.models_call import advice
+from minutebook.workers.models_errors import Failure
+from minutebook.workers.models_keys import Access, access_to, read_keys
 
 BEDROCK = ModelChoice(provider="bedrock", id="anthropic.claude-3-haiku-20240307-v1:0")
 KEY = "sk-" + "q7Rw" * 8
@@ -60,6 +62,20 @@ def test_a_missing_key_is_no_call_and_is_told_once_003_133(store: Store) -> None
             ask(store, Settings(model=OPENAI))
         assert failed.value.reason == "auth"
     assert len(read_notices(store)) == 1
+
+
+@pytest.mark.parametrize(
+    ("provider", "how", "advised"),
+    [
+        ("bedrock", "signed", "log in again with `aws sso login`"),
+        ("vertex_ai", "signed", "log in again with `gcloud auth application-default login`"),
+        ("bedrock", "key", "check the key or log in again"),
+    ],
+)
+def test_an_expired_login_names_how_to_log_in_again_003_133(provider: str, how: str, advised: str) -> None:
+    choice = ModelChoice(provider=provider, id="m")
+    said = advice(Failure("auth", "The token has expired."), choice, Access(how=how))
+    assert said.startswith(advised) and "`om doctor --call`" in said
 
 
 def test_keys_of_the_file_go_with_the_call_and_nowhere_else(store: Store) -> None:
