@@ -1,15 +1,35 @@
 """What a child does. Each function is one act, called by its name with plain values, in a process of its own."""
 
+import json
 import os
-from collections.abc import Sequence
-from contextlib import closing
+import random
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from minutebook.cli.root import om as group
-from minutebook.store.sqlite import SqliteStore
+from killing.killed_sessions import SETTINGS
 
-Steps = Sequence[tuple[str, dict[str, Any]]]
+from minutebook.cli.root import om as group
+from minutebook.errors import CompactionOpen
+from minutebook.hosts import neutral
+from minutebook.pipeline.branches import Path as BranchPath
+from minutebook.pipeline.branches import load_branch
+from minutebook.pipeline.compaction import compose_memory
+from minutebook.pipeline.deliveries import Reading
+from minutebook.pipeline.folds import abandon_fold, compaction_marks, confirm_fold
+from minutebook.pipeline.intake import accept_turns, mark_ended
+from minutebook.pipeline.recall import recall
+from minutebook.pipeline.sessions import find_session
+from minutebook.pipeline.status import read_status
+from minutebook.store.kernel import Store
+from minutebook.store.sqlite import SqliteStore
+from minutebook.workers.extractive.mind import ExtractiveMind
+
+PAUSE_SECONDS = 0.02
+"""About so long the members of a crowd wait between two things that they do."""
 
 
 def om(words: Sequence[str], codes: Sequence[int] = (0,)) -> None:
@@ -21,27 +41,96 @@ def om(words: Sequence[str], codes: Sequence[int] = (0,)) -> None:
             raise RuntimeError(f"om {' '.join(words)} ended with {end.code}") from end
 
 
-def steps(acts: Steps) -> None:
-    """Several acts, one after the other."""
-    for name, args in acts:
-        ACTS[name](**args)
-
-
-def wipe(store: str) -> None:
-    """Lose what may be lost: the board, and the queues' file under whoever uses it."""
+def deliver(store: str, file: str, spans: Sequence[tuple[int, int]], log: str) -> None:
+    """Hand spans of a session's events to intake, and note in the log when each began and ended."""
+    reading = neutral.read(Path(file))
     with closing(SqliteStore(Path(store))) as opened:
-        opened.wipe_board()
-    for suffix in (".queue", ".queue-wal", ".queue-shm"):
-        Path(store + suffix).unlink(missing_ok=True)
+        for start, stop in spans:
+            _note(log, start=start, stop=stop, began=time.monotonic())
+            accept_turns(opened, Reading(head=reading.head, events=reading.events[start:stop]))
+            _note(log, ended=time.monotonic())
+            _pause(start)
+
+
+def end(store: str, sessions: Sequence[str]) -> None:
+    """The sessions are over."""
+    with closing(SqliteStore(Path(store))) as opened:
+        for key in sessions:
+            mark_ended(opened, key)
+
+
+def work(words: Sequence[str], slow_seconds: float = 0, gate: str = "") -> None:
+    """`om worker` with a mind that takes its time, or waits until the file `gate` is there."""
+    observe: Callable[..., None] = ExtractiveMind.observe
+
+    @wraps(observe)
+    def slowly(*args: Any) -> None:
+        time.sleep(slow_seconds)
+        while gate and not Path(gate).exists():
+            time.sleep(PAUSE_SECONDS)
+        observe(*args)
+
+    ExtractiveMind.observe = slowly  # type: ignore[method-assign]
+    om(words)
+
+
+def compact(store: str, session: str, times: int, seed: int) -> None:
+    """A host that compacts: composes, reads, and confirms, gives up, or is never heard of again."""
+    rng = random.Random(seed)
+    with closing(SqliteStore(Path(store))) as opened:
+        for _ in range(times):
+            _pause(rng.randrange(10))
+            found = find_session(opened, session)
+            if found and found.branch in found.branches:
+                with suppress(CompactionOpen):
+                    _compacted(opened, found.branch, rng)
+
+
+def _compacted(store: Store, key: str, rng: random.Random) -> None:
+    branch = load_branch(store, key)
+    tip = BranchPath(store, branch).length()
+    boundary = max(0, tip - rng.randrange(8))
+    composed = compose_memory(store, branch, boundary, SETTINGS)
+    if composed is None:
+        return
+    again = compose_memory(store, branch, boundary, SETTINGS)
+    assert again is not None and again.text == composed.text, f"{key} at {boundary}: asked again, other bytes"
+    for id_ in [line[1:13] for line in composed.text.splitlines() if line.startswith("[")][:2]:
+        assert recall(store, branch, id_).found, f"{key}: {id_} is shown, and recall does not know it"
+    read_status(store, branch, SETTINGS)
+    act = rng.choice(["confirm", "confirm", "abandon", "leave"])
+    if act == "confirm":
+        confirm_fold(store, branch, time="T", advance=compaction_marks(kept=boundary, at=tip))
+    elif act == "abandon":
+        abandon_fold(store, branch)
+
+
+def wipe(store: str, times: int) -> None:
+    """Lose what may be lost, again and again: the board, and the queues' file under whoever uses it."""
+    with closing(SqliteStore(Path(store))) as opened:
+        for at in range(times):
+            opened.wipe_board()
+            for suffix in (".queue", ".queue-wal", ".queue-shm") if at % 2 else ():
+                Path(store + suffix).unlink(missing_ok=True)
+            _pause(at)
 
 
 def nothing() -> None:
-    """To measure what a child costs."""
+    """To be there, warm."""
 
 
-ACTS = {function.__name__: function for function in (om, steps, wipe, nothing)}
+ACTS = {function.__name__: function for function in (om, deliver, end, work, compact, wipe, nothing)}
 
 
 def quiet() -> None:
     """A child's own output goes nowhere; what it complains of stays on stderr."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _note(log: str, **said: float) -> None:
+    with open(log, "a") as file:
+        file.write(json.dumps(said) + "\n")
+
+
+def _pause(number: int) -> None:
+    time.sleep(PAUSE_SECONDS * (number % 5) / 2)

@@ -32,7 +32,10 @@ FUNCTIONS = ((waking, "_open_fifo", "fifo.open"), (bell, "wake", "fifo.ring"))
 
 @dataclass(frozen=True)
 class Death:
-    """call: its name, such as store.append. nth: which one, from 1. statement: of the transaction, for `within`."""
+    """call: its name, such as store.append. nth: which one, from 1.
+
+    statement: before which one of those that change something or commit, for `within`; if there are fewer, after it.
+    """
 
     call: str
     nth: int
@@ -72,12 +75,12 @@ class Reaper:
         def watched(*args: Any, **kwargs: Any) -> Any:
             when = self._counted(name)
             if when == "before":
-                self.die()
+                self.die("before")
             if when == "within" and self.death:
                 self._armed.statements = self.death.statement
             done = function(*args, **kwargs)
             if when:
-                self.die()
+                self.die("after")
             return done
 
         return watched
@@ -108,9 +111,10 @@ class Reaper:
         if left is None or sql.upper().startswith(("BEGIN", "PRAGMA", "SELECT")):
             return
         self._armed.statements = left - 1
-        if left <= 1 or sql.upper().startswith("COMMIT"):
-            self.die()
+        if left <= 1:
+            self.die("within")
 
-    def die(self) -> None:
-        self.log.write_text(json.dumps(asdict(self.death) if self.death else None))
+    def die(self, when: When) -> None:
+        assert self.death
+        self.log.write_text(json.dumps({**asdict(self.death), "when": when}))
         os.kill(os.getpid(), signal.SIGKILL)

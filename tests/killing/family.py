@@ -38,6 +38,8 @@ OFFLINE = {
     "LITELLM_OFFLINE_MODE": "True",
 }
 KILLED = -signal.SIGKILL
+STOPPED = -signal.SIGTERM
+"""By a request to end that came before the child was ready to hear it."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,18 @@ class Child:
     def kill(self) -> None:
         """At whatever it is just doing."""
         os.kill(self.pid, signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Ask it to end."""
+        os.kill(self.pid, signal.SIGTERM)
+
+    def hold(self) -> None:
+        """Make it stand still."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """After hold."""
+        os.kill(self.pid, signal.SIGCONT)
 
     @property
     def death(self) -> Death | None:
@@ -89,18 +103,18 @@ class Nursery:
     def __exit__(self, *_: object) -> None:
         self._process.communicate()
 
-    def start(self, act: str, *, death: Death | None = None, ahead: float = 0.0, **args: Any) -> Child:
-        """A child that does one act. ahead: seconds by which its store clock is ahead."""
+    def start(self, act: str, *, death: Death | None = None, ahead: float = 0.0, fault: str = "", **args: Any) -> Child:
+        """A child that does one act. ahead: seconds by which its store clock is ahead. fault: see faults.py."""
         self.born += 1
         folder = self.folder / f"child-{self.born}"
         folder.mkdir()
-        asked = {"act": act, "args": args, "folder": str(folder), "ahead": ahead}
+        asked = {"act": act, "args": args, "folder": str(folder), "ahead": ahead, "fault": fault}
         return Child(self._ask({**asked, "death": asdict(death) if death else None}), folder)
 
     def wait(self, child: Child) -> int:
-        """Its exit code: KILLED, or 0; anything else fails with what it complained of."""
+        """Its exit code: KILLED, STOPPED or 0; anything else fails with what it complained of."""
         code = self._ask({"wait": child.pid})
-        if code not in (0, KILLED):
+        if code not in (0, KILLED, STOPPED):
             raise AssertionError(f"a child ended with {code}:\n{self.errors.read_text()[-4000:]}")
         return code
 

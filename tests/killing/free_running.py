@@ -1,11 +1,13 @@
 """A session whose file grows while it is taken in and worked on by processes that are killed, until all is at rest."""
 
 import random
+import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from fuzz.invariants import Delivery, broken_invariants
 from killing.family import KILLED, Child, Nursery
@@ -32,15 +34,27 @@ class Scene:
     tally: Tally
     delivered: list[Delivery] = field(default_factory=list)
     ahead: float = 0.0
+    forks: int = 2
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
         self.folder.mkdir()
         self.store = self.folder / "store.db"
-        whole = write_session(self.folder / "whole.jsonl", session_rows(self.seed, turns=8, session="s"))
+        whole = write_session(
+            self.folder / "whole.jsonl", session_rows(self.seed, turns=8, session="s", forks=self.forks)
+        )
         self.content = whole.read_bytes()
         self.file = self.folder / "growing.jsonl"
         self.file.touch()
+
+    def copy(self, folder: Path) -> Self:
+        """The same in another folder, store and all; kills are counted together."""
+        other = replace(self, folder=folder, delivered=list(self.delivered))
+        other.grow(1)
+        for file in self.folder.glob(f"{self.store.name}*"):
+            if file.is_file():
+                shutil.copy(file, folder)
+        return other
 
     def grow(self, share: float) -> None:
         """The host has written so much of it by now, to the middle of a line or of a character."""

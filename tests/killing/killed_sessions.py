@@ -104,7 +104,7 @@ def session_rows(seed: int, *, turns: int = 24, session: str = "", forks: int = 
     """A session of that many turns; `forks` of its prompts go back to an earlier place."""
     rng = random.Random(seed)
     writer = _Writer(rng, session or f"s{seed}")
-    going_back = set(rng.sample(range(2, turns), forks))
+    going_back = set(rng.sample(range(2, turns), min(forks, turns - 2)))
     for number in range(turns):
         if number in going_back:
             back = rng.randrange(1, len(writer.rows))

@@ -1,9 +1,10 @@
 """A process that has everything imported and forks a child for each request: python nursery.py [MODULE...].
 
-Requests are JSON lines on stdin. {"act", "args", "death", "folder", "ahead"} starts a child and is answered with its
-pid; {"wait": pid} is answered with its exit code, negative for a signal. It has one thread, so that forking is safe; a
-child opens what it needs by itself. ahead: seconds that a child's store clock is ahead of time. In its folder a child
-leaves `calls` (how often it called what) when it ends by itself, and `death` when it dies as planned.
+Requests are JSON lines on stdin. {"act", "args", "death", "folder", "ahead", "fault"} starts a child and is answered
+with its pid; {"wait": pid} is answered with its exit code, negative for a signal. It has one thread, so that forking is
+safe; a child opens what it needs by itself. ahead: seconds that a child's store clock is ahead of time. fault: one that
+is planted in it. In its folder a child leaves `calls` (how often it called what) when it ends by itself, and `death`
+when it dies as planned.
 """
 
 import faulthandler
@@ -15,7 +16,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from killing import children
+from killing import children, faults
 from killing.deaths import Death, Reaper
 
 from minutebook.store.sqlite import SqliteStore
@@ -54,6 +55,8 @@ def _live(asked: dict[str, Any]) -> None:
     children.quiet()
     folder = Path(asked["folder"])
     _set_clock(asked["ahead"])
+    if asked["fault"]:
+        faults.FAULTS[asked["fault"]]()
     reaper = Reaper(Death(**asked["death"]) if asked["death"] else None, folder / "death")
     reaper.watch()
     children.ACTS[asked["act"]](**asked["args"])

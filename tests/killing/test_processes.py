@@ -1,0 +1,26 @@
+"""Real processes at once on one store, some of which die: at rest, every invariant holds."""
+
+import os
+from pathlib import Path
+
+import pytest
+from killing.crowds import Crowd, usual
+from killing.family import Nursery
+from killing.plans import Tally
+
+SEEDS = int(os.environ.get("MINUTEBOOK_PROCESS_SEEDS", "3"))
+FIRST = int(os.environ.get("MINUTEBOOK_PROCESS_FIRST_SEED", "1"))
+
+
+@pytest.mark.timeout(120 + 20 * SEEDS)
+def test_processes_at_once_lose_nothing(nursery: Nursery, tmp_path: Path) -> None:
+    calls = usual(nursery, tmp_path / "usual")
+    tally = Tally("processes at once")
+    for seed in range(FIRST, FIRST + SEEDS):
+        crowd = Crowd(nursery, tmp_path / str(seed), seed, tally, calls)
+        crowd.live()
+        crowd.settle()
+        tally.rounds += 1
+        broken = list(crowd.broken())
+        assert not broken, f"seed {seed}: {broken}\n{crowd.members}"
+    print(tally.line())  # noqa: T201
