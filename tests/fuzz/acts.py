@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+from fuzz.folds import CACHES
 from fuzz.minds import ROLES
 from fuzz.world import OFF, World
 
@@ -75,6 +76,7 @@ class Work:
     def run(self, world: World, store: Store) -> None:
         dispatcher = Dispatcher(store, world.settings_for)
         if self.sweeps:
+            store.rewind_times()
             dispatcher.sweep()
         for _ in range(self.jobs):
             work_once(world, store, dispatcher, self.mind, self.nth)
@@ -87,6 +89,18 @@ class Wipe:
     def run(self, world: World, store: Store) -> None:
         world.wiped = True
         store.wipe_board()
+
+
+@dataclass(frozen=True)
+class Forget:
+    """Somebody removes what is only a cache: every kind of it, or one."""
+
+    kinds: tuple[str, ...] = CACHES
+
+    def run(self, world: World, store: Store) -> None:
+        for kind in self.kinds:
+            for document in store.documents(kind):
+                store.delete(kind, document.key)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from minutebook.store.kernel import Appended, Store
 
 CALLS = frozenset(
     "append read find tip total_before get put delete documents changes now mark_dirty take_dirty settle_dirty queue"
-    " ready next_ready_at claim beat finish fail jobs wipe_board".split()
+    " ready next_ready_at claim beat finish fail release rewind_times jobs wipe_board".split()
 )
 
 
@@ -92,12 +92,17 @@ class Actor:
         self._back.release()
 
 
+Watch = Callable[[str, Any, Callable[[], Any]], Any]
+"""Name and arguments of a call, and the call itself → what it returns."""
+
+
 class Pausing:
     """The store of one actor: it hands the baton back before each call."""
 
-    def __init__(self, store: Store, actor: Actor) -> None:
+    def __init__(self, store: Store, actor: Actor, watch: Watch) -> None:
         self._store = store
         self._actor = actor
+        self._watch = watch
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._store, name)
@@ -110,7 +115,7 @@ class Pausing:
 
         def paused(*args: Any, **kwargs: Any) -> Any:
             actor.pass_call(name)
-            done = call(*args, **kwargs)
+            done = self._watch(name, args, lambda: call(*args, **kwargs))
             if name == "append" and isinstance(done, Appended):
                 actor.wrote.add(args[0])
             return done

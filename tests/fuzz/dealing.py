@@ -2,7 +2,8 @@
 
 import random
 
-from fuzz.acts import Act, Ask, Compact, Deliver, End, FillGaps, Note, Retire, Wipe, Work
+from fuzz.acts import Act, Ask, Compact, Deliver, End, FillGaps, Forget, Note, Retire, Wipe, Work
+from fuzz.folds import CACHES
 from fuzz.minds import WAYS
 from fuzz.playing import Scenario
 from fuzz.story import story_of
@@ -26,7 +27,7 @@ def scenario_of(seed: int) -> Scenario:
         seed=seed,
         actors=actors,
         preset=dice.randrange(12),
-        small=dice.random() < 0.4,
+        small=dice.choice([0, 0, 1, 2]),
         last=dice.choice(["diligent", "extractive"]),
     )
 
@@ -65,6 +66,8 @@ def worker(dice: random.Random) -> list[Act]:
     for _ in range(dice.randint(2, 8)):
         if dice.random() < 0.06:
             acts.append(Wipe())
+        if dice.random() < 0.05:
+            acts.append(Forget((dice.choice(CACHES),) if dice.random() < 0.5 else CACHES))
         mind = dice.choice(GOOD) if dice.random() < 0.8 else dice.choice(list(WAYS))
         acts.append(Work(dice.randint(1, 5), mind, nth=dice.randrange(4), sweeps=dice.random() < 0.3))
     return acts

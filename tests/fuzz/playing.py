@@ -49,7 +49,7 @@ Move = Run | Die | Tick
 
 @dataclass(frozen=True)
 class Scenario:
-    """seed: of the stories. preset: of the settings. small: checkpoints hold next to nothing.
+    """seed: of the stories. preset: of the settings. small: of checkpoints, see small.py; 0 as they are.
 
     moves: in this order; then every actor that is left goes on to its end, one after another. None: the seed's dice.
     last: the mind that works off what is left at the end.
@@ -59,7 +59,7 @@ class Scenario:
     actors: Mapping[str, Sequence[Act]]
     moves: Sequence[Move] | None = None
     preset: int = 0
-    small: bool = False
+    small: int = 0
     last: str = "diligent"
 
 
@@ -76,7 +76,7 @@ def play(scenario: Scenario) -> Played:
     """Play it on a new store in a new folder."""
     with ExitStack() as stack:
         if scenario.small:
-            stack.enter_context(made_small())
+            stack.enter_context(made_small(scenario.small))
         folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
         world = World(seed=scenario.seed, folder=folder, settings=settings_of(scenario.preset))
         stack.callback(world.close)
@@ -114,7 +114,7 @@ class _Play:
         return self.played
 
     def _perform(self, act: Act, actor: Actor) -> None:
-        store: Store = Pausing(self.world.store, actor)  # type: ignore[assignment]
+        store: Store = Pausing(self.world.store, actor, self.world.watch)  # type: ignore[assignment]
         try:
             act.run(self.world, store)
         except Died:
@@ -153,9 +153,15 @@ class _Play:
         world = self.world
         world.broken += self._broken(quiet=False)
         if not world.broken:
-            world.broken += settle(world, self.scenario.last)
+            world.broken += self._settled()
         if not world.broken:
             world.broken += [*self._broken(quiet=True), *self.ledgers.changed(world.store)]
+
+    def _settled(self) -> list[str]:
+        try:
+            return settle(self.world, self.scenario.last)
+        except Exception as error:
+            return [f"0: at the end: {type(error).__name__}: {error}"]
 
     def _broken(self, *, quiet: bool) -> list[str]:
         world = self.world
@@ -176,20 +182,32 @@ class _Play:
         }
 
 
+def overtaken(dice: random.Random, actor: Actor, other: Actor) -> Iterator[Move]:
+    """An actor stands before a write while another one does much, often after the first one's lease has ended."""
+    if dice.random() < 0.6:
+        yield Tick(dice.choice([61, 61, 601]))
+    yield Run(other.name, dice.randint(20, 150))
+    yield Run(actor.name, dice.randint(1, 10))
+
+
 def dealt(seed: int, actors: Mapping[str, Actor]) -> Iterator[Move]:
     """Moves by the dice of a seed until no actor is left: short turns and long ones, deaths, and time that passes."""
     dice = random.Random(f"{seed} moves")
     long = dice.choice([2, 5, 20, 60])
     deadly = dice.choice([0.0, 0.01, 0.03])
+    ambushes = dice.choice([0.0, 0.2, 0.6])
     for _ in range(MOST_MOVES):
         left = [actor for actor in actors.values() if not actor.finished]
         if not left:
             return
         actor = dice.choice(left)
         throw = dice.random()
-        if throw < deadly:
+        if actor.next_call in ("append", "settle_dirty") and len(left) > 1 and dice.random() < ambushes:
+            other = dice.choice([each for each in left if each is not actor])
+            yield from overtaken(dice, actor, other)
+        elif throw < deadly:
             yield Die(actor.name)
         elif throw < deadly + 0.04:
-            yield Tick(dice.choice([1, 5, 20, 61, 61, 301, 601]))
+            yield Tick(dice.choice([1, 5, 20, 61, 61, 301, 601, -40, -4_000]))
         else:
             yield Run(actor.name, dice.randint(1, long))

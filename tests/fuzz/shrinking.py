@@ -94,7 +94,7 @@ def _moves(scenario: Scenario, fails: Fails) -> Scenario:
 
 def _plain(scenario: Scenario, fails: Fails) -> Scenario:
     """The first settings, whole checkpoints."""
-    for plain in (replace(scenario, small=False), replace(scenario, preset=0)):
+    for plain in (replace(scenario, small=0), replace(scenario, preset=0)):
         if plain != scenario and fails(plain):
             scenario = plain
     return scenario

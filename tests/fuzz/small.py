@@ -5,15 +5,17 @@ from contextlib import contextmanager
 
 import pytest
 
-from minutebook.pipeline import reducing
+from minutebook.pipeline import checkpoints, reducing
 
 SIZES = {"ROW_BYTES": 2_200, "REFLECTION_BYTES": 700, "DIGESTS_KEPT": 1}
 
 
 @contextmanager
-def made_small() -> Iterator[None]:
-    """The limits of a checkpoint are small inside."""
+def made_small(how: int) -> Iterator[None]:
+    """The limits of a checkpoint are small inside; at 2 so small that many are too large to be written at all."""
     with pytest.MonkeyPatch.context() as patch:
         for name, size in SIZES.items():
             patch.setattr(reducing, name, size)
+        if how > 1:
+            patch.setattr(checkpoints, "CHECKPOINT_BYTES", 2_000)
         yield

@@ -2,17 +2,20 @@
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from fuzz.minds import WAYS, NamedMind
 from fuzz.seen import Delivery
 from fuzz.story import Event, Story, story_of
 
 from minutebook.debuglog import DebugLog
+from minutebook.pipeline.branches import load_branch
 from minutebook.pipeline.deliveries import HostCompaction, Reading, SessionHead
+from minutebook.pipeline.folds import COMPOSITIONS, read_proposal
 from minutebook.pipeline.intake import accept_turns
 from minutebook.records import Branch, SourceEntry
 from minutebook.settings import Settings
@@ -115,6 +118,17 @@ class World:
     def sent(self) -> dict[str, frozenset[str]]:
         """Mind's name → ids that it was sent."""
         return {mind.name: frozenset(mind.sent) for mind in self.minds}
+
+    def watch(self, name: str, args: Sequence[Any], call: Callable[[], Any]) -> Any:
+        """Do a call; a composition may take the place of another only when that is closed, or too old."""
+        if name != "put" or args[0].collection != COMPOSITIONS:
+            return call()
+        branch = load_branch(self.store, args[0].key)
+        before, done, after = read_proposal(self.store, branch), call(), read_proposal(self.store, branch)
+        if before and before.open and after and after.open and before.boundary != after.boundary:
+            if self.clock - before.opened_at < self.settings.lease_seconds:
+                self.broken.append(f"4: {branch.key}: {after.boundary} took the place of {before.boundary}, still open")
+        return done
 
     def deliver(
         self, store: Store, session: str, events: Sequence[Event], *, replaced: bool = False, ended: bool = False
