@@ -10,6 +10,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
+import writing_process
 from killing.killed_sessions import SETTINGS
 
 from minutebook.cli.root import om as group
@@ -28,6 +29,7 @@ from minutebook.store.kernel import Store
 from minutebook.store.sqlite import SqliteStore
 from minutebook.workers.extractive.mind import ExtractiveMind
 
+ENDLESS = 100_000
 PAUSE_SECONDS = 0.02
 """About so long the members of a crowd wait between two things that they do."""
 
@@ -39,6 +41,12 @@ def om(words: Sequence[str], codes: Sequence[int] = (0,)) -> None:
     except SystemExit as end:
         if end.code not in codes:
             raise RuntimeError(f"om {' '.join(words)} ended with {end.code}") from end
+
+
+def write(store: str, log: str, first: int, batch: int) -> None:
+    """Append without end; the log holds what was acknowledged."""
+    os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1)
+    writing_process.main(store, "s", "w", first, ENDLESS, batch)
 
 
 def deliver(store: str, file: str, spans: Sequence[tuple[int, int]], log: str) -> None:
@@ -119,7 +127,7 @@ def nothing() -> None:
     """To be there, warm."""
 
 
-ACTS = {function.__name__: function for function in (om, deliver, end, work, compact, wipe, nothing)}
+ACTS = {function.__name__: function for function in (om, write, deliver, end, work, compact, wipe, nothing)}
 
 
 def quiet() -> None:

@@ -14,7 +14,7 @@ from typing import Any, Self
 from killing.deaths import Death
 
 TESTS = Path(__file__).resolve().parents[1]
-PATHS = (TESTS.parent, TESTS, TESTS / "pipeline", TESTS / "workers")
+PATHS = (TESTS.parent, TESTS, TESTS / "store")
 PRELOADED = (
     "minutebook.cli.ingesting",
     "minutebook.cli.replaying",
