@@ -22,5 +22,6 @@ compaction    compose_memory: what an agent gets back
 corrections   what a person adds or takes back
 recall        an id -> the record and its exact source
 search        words -> records and turns
+mentions      which memory entries name an id
 status        the numbers
 """

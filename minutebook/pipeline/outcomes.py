@@ -12,8 +12,7 @@ from typing import Any
 from minutebook.errors import StoreBusy
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import memory_stream
-from minutebook.pipeline.remembering import remember
-from minutebook.pipeline.totals import marks_of
+from minutebook.pipeline.remembering import NOTHING, remember
 from minutebook.records import Branch, MemoryEntry, content_id
 from minutebook.store import codec
 from minutebook.store.kernel import Put, Stale, Store
@@ -123,15 +122,15 @@ def offer_memory(
     for _ in range(COMMIT_TRIES):
         tip = store.tip(stream)
         placed = _placed(store, branch, entries, tip.length)
-        marks, writes = _remembered(store, branch, placed, tip.length)
+        beside = remember(store, branch, placed, tip) if placed else NOTHING
         done = store.append(
             stream,
             [codec.memory_item(entry) for entry in placed],
             expect=expect,
             expect_length=tip.length,
-            advance=_moved({**marks, **advance}, tip.marks),
+            advance=_moved({**beside.marks, **advance}, tip.marks),
             dirty=branch.key,
-            puts=[*puts, *writes],
+            puts=[*puts, *beside.puts],
         )
         if not isinstance(done, Stale):
             new = {entry.id for entry in placed}
@@ -146,16 +145,6 @@ def _placed(store: Store, branch: Branch, entries: Sequence[MemoryEntry], length
     there = store.find(memory_stream(branch.key), [entry.id for entry in entries])
     new = {entry.id: entry for entry in entries if entry.id not in there}
     return [replace(entry, branch=branch.key, index=length + at) for at, entry in enumerate(new.values())]
-
-
-def _remembered(
-    store: Store, branch: Branch, placed: Sequence[MemoryEntry], length: int
-) -> tuple[dict[str, int], list[Put]]:
-    """The sums for the clocks and the writes that follow from the new entries."""
-    if not placed:
-        return {}, []
-    checkpoint, writes = remember(store, branch, placed, length)
-    return marks_of(checkpoint.totals), writes
 
 
 def _moved(advance: Mapping[str, int], found: Mapping[str, int]) -> dict[str, int]:

@@ -8,6 +8,7 @@ from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path
 from minutebook.pipeline.excerpts import head_and_tail
 from minutebook.pipeline.folding import HeldObservation, HeldReflection, Memory, fold
+from minutebook.pipeline.mentions import named_entries
 from minutebook.pipeline.shapes import observations_of, reflections_of
 from minutebook.pipeline.sourcetext import renders_to_nothing
 from minutebook.records import OBSERVATIONS, REFLECTIONS, Branch, MemoryEntry, Observation, Placed, Reflection
@@ -99,7 +100,7 @@ def checked_id(text: str) -> str:
 def recall(store: Store, branch: Branch, record_id: str) -> Recalled:
     """Everything behind one id. Raises BadRecordId before the ledger is read."""
     checked_id(record_id)
-    entries = ledger.read_memory(store, branch)
+    entries = _entries(store, branch, record_id)
     memory = fold(entries)
     observations = _observations(entries, record_id)
     reflections = _reflections(entries, record_id)
@@ -107,8 +108,7 @@ def recall(store: Store, branch: Branch, record_id: str) -> Recalled:
         return Recalled(id=record_id)
     supports, unknown = _supports(memory, reflections)
     shown = list(dict.fromkeys([*observations, *supports]))
-    known = {entry.id for entry in entries} | memory.observations.keys() | memory.reflections.keys()
-    sources, missing, foreign = _sources(store, branch, shown, known)
+    sources, missing, foreign = _sources(store, branch, shown)
     return Recalled(
         id=record_id,
         kind="mixed" if observations and reflections else "observation" if observations else "reflection",
@@ -120,6 +120,16 @@ def recall(store: Store, branch: Branch, record_id: str) -> Recalled:
         foreign=tuple(foreign),
         unknown_supports=tuple(unknown),
     )
+
+
+def _entries(store: Store, branch: Branch, record_id: str) -> list[MemoryEntry]:
+    """The memory entries that name the record, or an observation that supports it; all where nobody can say which."""
+    wanted = [f"o:{record_id}", f"r:{record_id}"]
+    found = named_entries(store, branch, wanted)
+    if found:
+        supports = dict.fromkeys(id_ for each in _reflections(found, record_id) for id_ in each.support_ids)
+        found = named_entries(store, branch, [*wanted, *(f"o:{id_}" for id_ in supports)])
+    return ledger.read_memory(store, branch) if found is None else found
 
 
 def _observations(entries: list[MemoryEntry], record_id: str) -> list[Observation]:
@@ -140,13 +150,19 @@ def _supports(memory: Memory, reflections: list[Reflection]) -> tuple[list[Obser
 
 
 def _sources(
-    store: Store, branch: Branch, observations: list[Observation], no_sources: set[str]
+    store: Store, branch: Branch, observations: list[Observation]
 ) -> tuple[list[Placed], list[str], list[str]]:
     cited = dict.fromkeys(id_ for observation in observations for id_ in observation.source_ids)
     found = Path(store, branch).find(cited)
     absent = [id_ for id_ in cited if id_ not in found]
+    no_sources = _memory_ids(ledger.read_memory(store, branch)) if absent else frozenset()
     ordered = sorted(found.values(), key=lambda placed: placed.position)
     return ordered, [id_ for id_ in absent if id_ not in no_sources], [id_ for id_ in absent if id_ in no_sources]
+
+
+def _memory_ids(entries: list[MemoryEntry]) -> frozenset[str]:
+    memory = fold(entries)
+    return frozenset([*(entry.id for entry in entries), *memory.observations, *memory.reflections])
 
 
 def _recalled_observation(memory: Memory, record: Observation) -> RecalledObservation:

@@ -1,38 +1,57 @@
-"""What a commit writes beside its entries: the checkpoint that they lead to, and the ids that they name.
+"""What a commit writes beside its entries: the checkpoint and sums that they lead to, and the ids that they name.
 
 The former checkpoint goes on with the new entries alone, so that a commit costs the same however long a session is.
 Where that could give another memory than the whole fold (an entry names a record that the checkpoint does not hold),
-everything is folded. `mentions` says which ids were ever named on a branch.
+everything is folded.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import memory_stream
-from minutebook.pipeline.checkpoints import Checkpoint, checkpoint_of, read_reduced
+from minutebook.pipeline.checkpoints import checkpoint_of, read_reduced
 from minutebook.pipeline.folding import BeyondCheckpoint, Memory, apply, fold
+from minutebook.pipeline.mentions import MENTIONED, is_known, mention_puts
 from minutebook.pipeline.pages import page_of
 from minutebook.pipeline.projection import UNLIMITED, project, valid_digests, visible_projection
 from minutebook.pipeline.reducing import holds, is_thin, may_apply, mentions, shown_of
-from minutebook.records import FOLD, Branch, MemoryEntry, content_id
-from minutebook.store.kernel import Put, Store
+from minutebook.pipeline.totals import marks_of
+from minutebook.records import FOLD, Branch, MemoryEntry
+from minutebook.store.kernel import Put, Store, Tip
 
-MENTIONS = "mentions"
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """marks and puts to write with the entries."""
+
+    marks: Mapping[str, int]
+    puts: Sequence[Put]
 
 
-def remember(store: Store, branch: Branch, entries: Sequence[MemoryEntry], length: int) -> tuple[Checkpoint, list[Put]]:
-    """The checkpoint after these entries, which follow the first `length` of the branch's own, and all its writes."""
+NOTHING = Remembered({}, ())
+
+
+def remember(store: Store, branch: Branch, entries: Sequence[MemoryEntry], tip: Tip) -> Remembered:
+    """What goes with these new entries at that tip of the branch's own stream."""
+    length = tip.length + len(entries)
+    checkpoint = checkpoint_of(branch, _memory_after(store, branch, entries, tip.length), length)
+    return Remembered(
+        marks={**marks_of(checkpoint.totals), MENTIONED: length},
+        puts=[*checkpoint.puts, *mention_puts(store, branch, tip, entries)],
+    )
+
+
+def _memory_after(store: Store, branch: Branch, entries: Sequence[MemoryEntry], length: int) -> Memory:
     kept = read_reduced(store, branch, length)
-    if kept is None:
-        before, after = _whole(store, branch, entries)
-        names = _mentioned(entry for entry in before if entry.branch == branch.key)
-        return _with_names(branch, after, names | _mentioned(entries), length + len(entries))
-    unheld = {mention for mention in _mentioned(entries) if not holds(kept, mention)}
-    known = {mention for mention in unheld if _is_known(store, branch, mention)}
-    memory = _next(kept, entries, known, length)
-    if memory is None or not _says_its_digest(memory):
-        memory = _whole(store, branch, entries)[1]
-    return _with_names(branch, memory, unheld - known, length + len(entries))
+    if kept is not None:
+        named = {mention for entry in entries for mention in mentions(entry)[0]}
+        known = {each for each in named if not holds(kept, each) and is_known(store, branch, each)}
+        memory = _next(kept, entries, known, length)
+        if memory is not None and _says_its_digest(memory):
+            return memory
+    before = ledger.read_memory(store, branch)
+    return whole_memory([*before, *entries], [each.key for each in ledger.chain_of(store, branch)])
 
 
 def working_memory(store: Store, branch: Branch) -> Memory:
@@ -56,8 +75,7 @@ def whole_memory(entries: Sequence[MemoryEntry], branches: Sequence[str]) -> Mem
 
 def _next(kept: Memory, entries: Sequence[MemoryEntry], known: Collection[str], length: int) -> Memory | None:
     """The reduced memory with the entries applied; None when only the whole fold can say."""
-    named = {mention for entry in entries for mention in mentions(entry)[0]}
-    if is_thin(kept) or not may_apply(kept, entries, named & set(known), length):
+    if is_thin(kept) or not may_apply(kept, entries, known, length):
         return None
     for entry in entries:
         apply(kept, entry)
@@ -81,31 +99,3 @@ def _folded(memory: Memory) -> Memory | None:
         return None
     memory.shown = shown_of(memory, visible)
     return memory
-
-
-def _whole(store: Store, branch: Branch, entries: Sequence[MemoryEntry]) -> tuple[list[MemoryEntry], Memory]:
-    before = ledger.read_memory(store, branch)
-    branches = [each.key for each in ledger.chain_of(store, branch)]
-    return before, whole_memory([*before, *entries], branches)
-
-
-def _with_names(branch: Branch, memory: Memory, names: Iterable[str], length: int) -> tuple[Checkpoint, list[Put]]:
-    checkpoint = checkpoint_of(branch, memory, length)
-    if not checkpoint.puts:
-        return checkpoint, []
-    return checkpoint, [*checkpoint.puts, *(Put(MENTIONS, _key(branch, name), '{"v":1}') for name in sorted(names))]
-
-
-def _mentioned(entries: Iterable[MemoryEntry]) -> set[str]:
-    found: set[str] = set()
-    for entry in entries:
-        found.update(*mentions(entry))
-    return found
-
-
-def _is_known(store: Store, branch: Branch, mention: str) -> bool:
-    return any(store.get(MENTIONS, _key(each, mention)) for each in ledger.chain_of(store, branch))
-
-
-def _key(branch: Branch, mention: str) -> str:
-    return f"{branch.key}|{content_id(mention)}"

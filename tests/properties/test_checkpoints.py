@@ -26,10 +26,11 @@ from minutebook.pipeline.checkpoints import (
 from minutebook.pipeline.compaction import look_at_memory
 from minutebook.pipeline.folding import BeyondCheckpoint, Memory, fold
 from minutebook.pipeline.ledger import read_memory
+from minutebook.pipeline.mentions import named_entries
 from minutebook.pipeline.outcomes import Entry, append_memory, memory_entry
 from minutebook.pipeline.pages import Page, page_from, page_json, page_of
 from minutebook.pipeline.projection import UNLIMITED, compaction_projection, full_projection
-from minutebook.pipeline.reducing import reduced
+from minutebook.pipeline.reducing import mentions, reduced
 from minutebook.pipeline.remembering import whole_memory, working_memory
 from minutebook.pipeline.rendering import render
 from minutebook.pipeline.totals import Totals, marks_of, totals_of
@@ -196,6 +197,10 @@ def test_commits_that_go_on_from_the_last_one_say_what_a_whole_fold_says(
             assert without_digests(found) == without_digests(expected)
             assert marks_of(expected).items() <= store.tip("m:neutral:s").marks.items()
             assert as_roles_see(working_memory(store, BRANCH)) == as_roles_see(whole)
+        recorded = read_memory(store, BRANCH)
+        for mention in {mention for entry in recorded for mention in mentions(entry)[0]}:
+            naming = [entry for entry in recorded if mention in mentions(entry)[0]]
+            assert named_entries(store, BRANCH, [mention]) == naming
         page = read_page(store, BRANCH, store.tip("m:neutral:s").length)
         if page is None:
             assert not entries
