@@ -5,6 +5,7 @@ python -m benchmarks [GROUP…] [--entries N] [--runs N] [--publish]
 
 import argparse
 import re
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -76,4 +77,5 @@ def table(groups: Sequence[str], scale: Scale) -> Iterator[tuple[str, bool]]:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # the large stores are not left behind
     sys.exit(main(sys.argv[1:]))
