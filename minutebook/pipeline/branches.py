@@ -1,7 +1,8 @@
 """Paths through the ledger: a branch's own entries after the prefix that it shares with its parent."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from minutebook.errors import NotFound
 from minutebook.records import NOTE, Branch, Placed, SourceEntry
@@ -58,9 +59,11 @@ class Segment:
 class Path:
     """The source entries of one branch, root to tip, shared prefix included; reads what the store has when asked."""
 
-    def __init__(self, store: Store, branch: Branch) -> None:
+    def __init__(self, store: Store, branch: Branch, *, load: Callable[[str], Branch] | None = None) -> None:
+        """load: looks up an ancestor, for who has it at hand."""
         self.store = store
         self.branch = branch
+        self._load = load or partial(load_branch, store)
         self._segments: tuple[Segment, ...] = ()
 
     @property
@@ -78,7 +81,7 @@ class Path:
             if not branch.parent:
                 return tuple(reversed(found))
             stop = branch.fork if stop is None else min(stop, branch.fork)
-            branch = load_branch(self.store, branch.parent)
+            branch = self._load(branch.parent)
 
     def length(self) -> int:
         """How many entries the path has now."""
@@ -124,11 +127,11 @@ class Path:
 
         A note holds for a fork that was opened later and further back, too; so it must be found there.
         """
-        wanted = list(ids)
+        streams = [source_stream(segment.branch.key) for segment in self.segments]
+        stored = self.store.find_among(streams, ids)
         found: dict[str, Placed] = {}
-        for segment in self.segments:
-            stored = self.store.find(source_stream(segment.branch.key), wanted)
-            for key, item in stored.items():
+        for segment, stream in zip(self.segments, streams, strict=True):
+            for key, item in stored[stream].items():
                 placed = _placed(segment, item)
                 on_path = segment.stop is None or placed.position < segment.stop
                 if on_path or placed.entry.custom_type == NOTE:

@@ -23,6 +23,7 @@ class Following:
         self.ids = [entry.id for entry in window]
         self.found: dict[str, dict[str, Placed]] = {}
         self.asked: dict[str, Document | None] = {}
+        self._paths: dict[str, Path] = {}
 
     def repeats(self, entry: SourceEntry) -> bool:
         """Whether the entry is one of the copied beginning."""
@@ -110,7 +111,9 @@ class Following:
         return placed if placed and placed.entry.text_sha256 == entry.text_sha256 else None
 
     def _path(self, key: str) -> Path:
-        return Path(self.store, load_branch(self.store, key))
+        if key not in self._paths:
+            self._paths[key] = Path(self.store, load_branch(self.store, key))
+        return self._paths[key]
 
 
 def _unknown_to_host(placed: Placed) -> bool:

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 
-from minutebook.pipeline.branches import Path, find_branch, least, load_branch, source_stream
+from minutebook.errors import NotFound
+from minutebook.pipeline.branches import Path, Segment, least, list_branches, load_branch, source_stream
 from minutebook.pipeline.deliveries import HostCompaction, ImportedMemory
 from minutebook.pipeline.sessions import Session
 from minutebook.pipeline.sourcetext import entry_text
@@ -46,20 +47,30 @@ class Places:
         self.session = session
         self.known: dict[str, Known] = {}
         self._sought: set[str] = set()
+        self._loaded: dict[str, Branch] = {}
         self._spines: dict[str, Spine] = {}
-        self._readable: list[tuple[Branch, int | None]] = []
+        self._readable: dict[str, tuple[Branch, int | None]] = {}
         self._read_for: tuple[int, int] = (0, 0)
 
     def spine(self, branch: Branch) -> Spine:
         """The end of a branch: always the same object for the same branch."""
         if branch.key not in self._spines:
-            path = Path(self.store, branch)
+            self._loaded[branch.key] = branch
+            path = Path(self.store, branch, load=self._branch)
             self._spines[branch.key] = Spine(branch, path, path.length(), path.tokens())
         return self._spines[branch.key]
 
     def spine_of(self, key: str) -> Spine:
         """Like spine, for a branch that may not be written yet."""
-        return self._spines.get(key) or self.spine(load_branch(self.store, key))
+        return self._spines.get(key) or self.spine(self._branch(key))
+
+    def _branch(self, key: str) -> Branch:
+        """The branch of that key; with the first of the session's forks come the others."""
+        if key not in self._loaded and key in self.session.branches[1:]:
+            self._loaded |= {branch.key: branch for branch in list_branches(self.store, f"{self.session.key}@")}
+        if key not in self._loaded:
+            self._loaded[key] = load_branch(self.store, key)
+        return self._loaded[key]
 
     def home(self, known: Known, current: Spine) -> Spine | None:
         """The current branch where the entry is on its path, else one of the session's own; None when it has none."""
@@ -82,8 +93,9 @@ class Places:
         if not wanted:
             return
         self._sought.update(wanted)
-        for branch, stop in readable:
-            for id_, stored in self.store.find(source_stream(branch.key), wanted).items():
+        found = self.store.find_among([source_stream(key) for key in readable], wanted)
+        for branch, stop in readable.values():
+            for id_, stored in found[source_stream(branch.key)].items():
                 position = branch.fork + stored.position
                 if stop is None or position < stop:
                     self.known.setdefault(id_, Known(branch.key, position, codec.source_entry(stored).text_sha256))
@@ -93,25 +105,31 @@ class Places:
         known = self.known.get(entry.id)
         return known is not None and (known.sha == entry.text_sha256 or version_id(entry) in self.known)
 
-    def _branches(self) -> list[tuple[Branch, int | None]]:
-        """Branches to look in, each with where another session's ceases to be shared."""
-        reaches = len(self.session.branches), len(self.session.passed)
-        if reaches != self._read_for:
-            self._read_for, self._sought = reaches, set()
-            self._readable = self._collected()
+    def _branches(self) -> dict[str, tuple[Branch, int | None]]:
+        """Branches to look in, by key, each with where another session's ceases to be shared."""
+        session, (branches, passed) = self.session, self._read_for
+        self._read_for = len(session.branches), len(session.passed)
+        for key in session.branches[branches:]:
+            self._collect(key, None)
+        for key, until in session.passed[passed:]:
+            self._collect(key, until)
         return self._readable
 
-    def _collected(self) -> list[tuple[Branch, int | None]]:
-        found: dict[str, tuple[Branch, int | None]] = {}
-        for key, until in [*((key, None) for key in self.session.branches), *self.session.passed]:
-            branch = find_branch(self.store, key)
-            for segment in self.spine(branch).path.segments if branch else ():
-                before = found.get(segment.branch.key, (segment.branch, 0))[1]
-                ours = segment.branch.key in self.session.branches
-                end = least(segment.stop, until)
-                stop = None if ours or end is None or before is None else max(before, end)
-                found[segment.branch.key] = (segment.branch, stop)
-        return list(found.values())
+    def _collect(self, key: str, until: int | None) -> None:
+        """Look in this branch, too, and what it shares."""
+        self._sought = set()
+        for segment in self._segments(key):
+            before = self._readable.get(segment.branch.key, (segment.branch, 0))[1]
+            ours = segment.branch.key in self.session.branches
+            end = least(segment.stop, until)
+            stop = None if ours or end is None or before is None else max(before, end)
+            self._readable[segment.branch.key] = (segment.branch, stop)
+
+    def _segments(self, key: str) -> tuple[Segment, ...]:
+        try:
+            return Path(self.store, self._branch(key), load=self._branch).segments
+        except NotFound:  # the first branch of a session is written with its first entry
+            return ()
 
 
 def with_hash(event: Event) -> Event:

@@ -166,7 +166,10 @@ class Log(Protocol):
         """Items at start ≤ position < stop, in order (newest first when reverse). Called by branches.Path."""
 
     def find(self, stream: str, ids: Iterable[str]) -> dict[str, Stored]:
-        """Those of the ids that the stream has. Called by intake and recall."""
+        """Those of the ids that the stream has. Called by imports and compactions."""
+
+    def find_among(self, streams: Sequence[str], ids: Iterable[str]) -> dict[str, dict[str, Stored]]:
+        """Those of the ids that each of the streams has: stream → id → item. Called by intake and recall."""
 
     def tip(self, stream: str) -> Tip:
         """Length, total and marks; zeros for a stream that does not exist."""

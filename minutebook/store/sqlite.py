@@ -12,8 +12,8 @@ from minutebook.store.kernel import Appended, Document, Item, Put, Stale, Stored
 from minutebook.store.sqlite_board import Board, write_dirty
 from minutebook.store.sqlite_file import Connection, Database, bound, first_value, holes, text_of
 
-IDS_PER_QUERY = 500
-"""Below the 999 variables that an old SQLite allows in one statement."""
+IDS_PER_QUERY = 490
+"""Two lists of them are below the 999 variables that an old SQLite allows in one statement."""
 END = 2**62
 
 ITEM_COLUMNS = "item.position, item.id, item.kind, item.weight, item.total, item.body"
@@ -81,13 +81,20 @@ class _Log(Database):
         return [_stored(row) for row in self.rows(sql, (*span, *(wanted or ()), END if limit is None else limit))]
 
     def find(self, stream: str, ids: Iterable[str]) -> dict[str, Stored]:
-        found: dict[str, Stored] = {}
-        for chunk in _chunks(ids):
-            sql = (
-                f"SELECT {ITEM_COLUMNS} FROM item WHERE stream = (SELECT id FROM stream WHERE name = ?)"
-                f" AND id IN ({holes(len(chunk))})"
-            )
-            found.update((item.id, item) for item in map(_stored, self.rows(sql, (bound(stream), *chunk))))
+        return self.find_among([stream], ids)[stream]
+
+    def find_among(self, streams: Sequence[str], ids: Iterable[str]) -> dict[str, dict[str, Stored]]:
+        found: dict[str, dict[str, Stored]] = {stream: {} for stream in streams}
+        wanted = list(_chunks(ids))
+        for names in _chunks(found):
+            for chunk in wanted:
+                sql = (
+                    f"SELECT name, {ITEM_COLUMNS} FROM stream JOIN item ON item.stream = stream.id"
+                    f" WHERE name IN ({holes(len(names))}) AND item.id IN ({holes(len(chunk))})"
+                )
+                for name, *row in self.rows(sql, (*names, *chunk)):
+                    item = _stored(row)
+                    found[text_of(name)][item.id] = item
         return found
 
     def tip(self, stream: str) -> Tip:
@@ -254,6 +261,6 @@ def _count_change(connection: Connection, collection: str, deleted_version: int 
     )
 
 
-def _stored(row: tuple[Any, ...]) -> Stored:
+def _stored(row: Sequence[Any]) -> Stored:
     position, id, kind, weight, total, body = row
     return Stored(position, text_of(id), text_of(kind), weight, total, text_of(body))

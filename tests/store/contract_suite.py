@@ -37,6 +37,20 @@ class LogContract:
         assert store.read("s") == another.read("s") == wanted
         assert store.find("s", ["b", "missing"]) == another.find("s", ["b", "missing"]) == {"b": wanted[1]}
 
+    def test_finding_among_streams(self, store: Store, another: Store) -> None:
+        for stream, ids in (("s", "abc"), ("t", "cd"), ("u", "a")):
+            store.append(stream, items(*ids))
+        found = another.find_among(["t", "s", "nowhere"], ["a", "c", "missing"])
+        assert {name: {id: each.position for id, each in held.items()} for name, held in found.items()} == {
+            "t": {"c": 0},
+            "s": {"a": 0, "c": 2},
+            "nowhere": {},
+        }
+        assert store.find_among([], ["a"]) == {}
+        assert found["s"] == store.find("s", ["a", "c"])
+        many = [f"s{number}" for number in range(1_200)]
+        assert {name for name, held in store.find_among([*many, "u"], [*many, "a"]).items() if held} == {"u"}
+
     def test_an_id_that_is_there_is_a_reported_no_op(self, store: Store, behind: Behind) -> None:
         """Promise 1: other content under a known id changes nothing."""
         store.append("s", [item("a", 3), item("b", 4)])

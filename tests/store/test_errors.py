@@ -35,6 +35,7 @@ CALLS: dict[str, Callable[[SqliteStore], object]] = {
     "append": lambda store: store.append("s", items("a"), advance={"m": 1}),
     "read": lambda store: store.read("s"),
     "find": lambda store: store.find("s", ["a"]),
+    "find_among": lambda store: store.find_among(["s"], ["a"]),
     "tip": lambda store: store.tip("s"),
     "total_before": lambda store: store.total_before("s", 1),
     "get": lambda store: store.get("c", "k"),
@@ -59,7 +60,7 @@ CALLS: dict[str, Callable[[SqliteStore], object]] = {
     "data_version": lambda store: store.data_version(),
 }
 READS = {"read", "find", "tip", "total_before", "get", "documents", "changes", "take_dirty", "ready", "next_ready_at"}
-READS |= {"jobs", "data_version"}
+READS |= {"jobs", "data_version", "find_among"}
 WRITES = sorted(CALLS.keys() - READS)
 
 

@@ -124,8 +124,8 @@ def has_failed(output: object, parts: tuple[Part, ...]) -> bool:
     stated = _stated_exit_code(text)
     if stated is not None:
         return stated != 0
-    header = text.partition(_ANSWER_BODY)[0][:_HEADER_CHARACTERS]
-    match = _EXIT_CODE.search(header)
+    header = text[: _HEADER_CHARACTERS + len(_ANSWER_BODY)].partition(_ANSWER_BODY)[0][:_HEADER_CHARACTERS]
+    match = _EXIT_CODE.search(header) if "exit" in header.lower() else None
     return header.startswith("Script failed") or (match is not None and int(match[1]) != 0)
 
 
