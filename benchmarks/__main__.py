@@ -22,7 +22,7 @@ GROUPS = {
     "status": "reading.status_rows",
     "due": "reading.due_rows",
     "commit": "committing.rows",
-    "ingest": "ingesting.rows",
+    "ingest": "ingest.rows",
     "job": "engine.job_rows",
     "pending": "engine.pending_rows",
     "threads": "engine.threads_rows",
