@@ -2,6 +2,7 @@
 is written beside the store."""
 
 import json
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -25,6 +26,8 @@ from minutebook.records import SourceEntry
 from minutebook.store.kernel import Store
 from minutebook.store.sqlite import SqliteStore
 
+EXAMPLES = int(os.environ.get("MINUTEBOOK_FUZZ_EXAMPLES", "25"))
+"""Files for each reader; a longer run is a matter of this number."""
 GOOD = ["the first good prompt", "the second good prompt", "the third good prompt"]
 
 
@@ -69,7 +72,7 @@ def broken_file(draw: st.DrawFn, sample: Sample) -> bytes:
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_broken_records_do_no_harm(sample: Sample, data: st.DataObject) -> None:
     check(sample, data.draw(broken_file(sample)))
