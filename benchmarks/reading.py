@@ -67,6 +67,7 @@ def status_rows(bench: Bench) -> Iterator[Row]:
 
 def _statuses(bench: Bench, pairs: dict[int, tuple[Store, Branch]]) -> dict[int, float]:
     def work(store: Store, branch: Branch) -> Timed:
+        abandon_fold(store, branch)  # no composition is open most of the time
         return Timed(run=lambda: read_status(store, branch, Settings()))
 
     done = medians(max(1, bench.scale.runs // 2), {str(count): work(*pair) for count, pair in pairs.items()})
