@@ -131,8 +131,14 @@ def _append(path: Path, line: str) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.exists() and path.stat().st_size >= ROTATE_AT_BYTES:
         path.replace(path.with_name(path.name + ".1"))
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
-        os.write(handle, (line + "\n").encode("utf-8", "backslashreplace"))
+        os.write(handle, (_after_a_cut_row(handle) + line + "\n").encode("utf-8", "backslashreplace"))
     finally:
         os.close(handle)
+
+
+def _after_a_cut_row(handle: int) -> str:
+    """A line break where the last row was cut by a full disk, so that it costs no other row."""
+    size = os.fstat(handle).st_size
+    return "\n" if size and os.pread(handle, 1, size - 1) != b"\n" else ""

@@ -36,7 +36,10 @@ def _advice(error: sqlite3.Error) -> tuple[type[StoreError], str]:
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
         return StoreReadOnly, "make the file and its folder writable for this user"
     if code == sqlite3.SQLITE_CANTOPEN:
-        return StoreReadOnly, "check that its folder exists and that this user may write there"
+        return (
+            StoreReadOnly,
+            "check that its folder exists, that this user may write there, and the limit of open files",
+        )
     if code == sqlite3.SQLITE_FULL or extended == sqlite3.SQLITE_IOERR_SHMSIZE:
         return StoreFull, "free some disk space and try again"
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT):
@@ -44,6 +47,12 @@ def _advice(error: sqlite3.Error) -> tuple[type[StoreError], str]:
     if code == sqlite3.SQLITE_IOERR:
         return StoreError, "check the disk and the space left on it"
     return StoreError, "nothing was written"
+
+
+def _advice_of_os(error: OSError) -> str:
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return "raise the limit of open files"
+    return "check the path and that this user may write there"
 
 
 @contextmanager
@@ -58,7 +67,7 @@ def translated(path: Path) -> Iterator[None]:
         kind = {errno.ENOSPC: StoreFull, errno.EACCES: StoreReadOnly, errno.EPERM: StoreReadOnly}.get(
             error.errno or 0, StoreReadOnly if error.errno == errno.EROFS else StoreError
         )
-        raise kind(f"{path}: {error.strerror or error}: check the path and that this user may write there") from error
+        raise kind(f"{path}: {error.strerror or error}: {_advice_of_os(error)}") from error
 
 
 def _migrations() -> list[tuple[int, Path]]:

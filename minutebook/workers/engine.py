@@ -66,12 +66,12 @@ class Engine:
         self._role_modules = role_modules
         self._owner = new_owner()
         self._dispatcher = Dispatcher(store, settings_for)
-        self._waker = Waker(wake_path or wake_path_of(store))
         self._leases = Leases(store)
         queue = queue_path or queue_path_of(store)
         self._lanes = [
-            Lane(role, queue, threads=concurrency, run=self._run_job, done=self._waker.wake) for role in self._roles
+            Lane(role, queue, threads=concurrency, run=self._run_job, done=self.wake) for role in self._roles
         ]
+        self._waker = Waker(wake_path or wake_path_of(store))  # holds sockets, so after whatever may fail
         self._thread = threading.Thread(target=self._dispatch, name="minutebook-dispatcher", daemon=True)
         self._halted = threading.Event()
         self.failure: StoreError | None = None

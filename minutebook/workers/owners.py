@@ -18,7 +18,7 @@ def is_dead(owner: str) -> bool:
 
     A number that was given to a new process since counts as alive: the lease then ends by itself.
     """
-    here, number, _ = (["", *owner.rsplit(":", 2)])[-3:]
+    here, number, _ = ["", "", *owner.rsplit(":", 2)][-3:]
     if here != _here() or not number.isdecimal():
         return False
     try:

@@ -53,15 +53,10 @@ def open_queue(path: Path, role: str) -> Huey:
     except WHOLE_STORE:
         raise
     except StoreError:
-        return replaced_queue(path, role)
-
-
-def replaced_queue(path: Path, role: str) -> Huey:
-    """A new file in place of one that cannot be used; what waited in it is only sent again."""
-    with translated(path):
-        for suffix in ("", *BESIDE):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
-    return _opened(path, role)
+        with translated(path):
+            for suffix in ("", *BESIDE):
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
+        return _opened(path, role)
 
 
 def _opened(path: Path, role: str) -> Huey:
@@ -132,7 +127,7 @@ class Lane:
                 raise
             except StoreError as error:
                 logger.warning("%s; the queue is made anew", error)
-                self._use(replaced_queue(self._path, self.role))
+                self._use(open_queue(self._path, self.role))
                 return self._send(jobs)
 
     def _send(self, jobs: Sequence[Job]) -> int:

@@ -1,19 +1,18 @@
 """What goes wrong with a file becomes an error of ours that names the file and what to do; nothing of sqlite3 leaks."""
 
-import os
-import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import surroundings
 from behind_sqlite import BehindSqlite
 from contract_values import JOB, items
+from surroundings import small_disk, without_rights
 
 from minutebook.errors import (
     MinutebookError,
@@ -29,7 +28,6 @@ from minutebook.store.kernel import Claim, Dirty, Put, Store, Tip
 from minutebook.store.sqlite import SqliteStore
 
 HERE = Path(__file__).parent
-NOBODY = 65534
 CLAIM = Claim(JOB, "me", 1, 1, 0.0)
 CALLS: dict[str, Callable[[SqliteStore], object]] = {
     "append": lambda store: store.append("s", items("a"), advance={"m": 1}),
@@ -212,24 +210,8 @@ def test_opening_a_new_file_waits_for_the_lock(tmp_path: Path) -> None:
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that a user without rights can reach; pytest's own are closed to others."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
-
-
-@contextmanager
-def without_rights() -> Iterator[None]:
-    """For root, permission bits mean nothing: be nobody for a while."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(NOBODY)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
+    with surroundings.open_folder() as folder:
+        yield folder
 
 
 def test_a_folder_that_cannot_be_written(open_folder: Path) -> None:
@@ -285,25 +267,17 @@ def test_a_full_file_keeps_what_it_had(store: SqliteStore, path: Path) -> None:
 
 
 def test_a_full_disk_keeps_what_was_acknowledged(tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = shutil.which("mount")
-    command = [str(mount), "-t", "tmpfs", "-o", "size=512k", "none", str(disk)]
-    if not mount or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("a small file system cannot be mounted here")
-    try:
-        path = disk / "store.db"
+    with small_disk(tmp_path / "disk", "512k") as disk:
+        path = disk.folder / "store.db"
         command = [sys.executable, str(HERE / "filling_process.py"), str(path)]
         said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
         assert said[0] == "StoreFull"
-        subprocess.run(["mount", "-o", "remount,size=4m", str(disk)], check=True)
+        disk.remount("size=4m")
         store = opening(path)
         assert store.tip("s") == Tip(int(said[1]), int(said[1]), {"m": int(said[1])})
         store.append("s", items("after"))
         store.close()
         assert BehindSqlite(path).checked() == "ok"
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
 
 
 # Nothing leaks
