@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 from killing.family import MODELS, PRELOADED, Nursery
+from scripted_server import ScriptedServer
 
 
 @pytest.fixture(scope="session")
@@ -21,3 +22,9 @@ def model_nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]
         pytest.skip("no litellm: pip install 'minutebook[models]'")
     with Nursery(tmp_path_factory.mktemp("models"), [*PRELOADED, *MODELS]) as nursery:
         yield nursery
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer() as server:
+        yield server

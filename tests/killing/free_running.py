@@ -3,7 +3,7 @@
 import random
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,9 +24,12 @@ SETS = assignments(SETTINGS)
 LATER_SECONDS = SETTINGS.job_deadline_seconds + 1
 
 
+Usual = Mapping[str, tuple[Mapping[str, int], float]]
+
+
 @dataclass
 class Scene:
-    """One store, one session file that its host writes, and who was told to read it."""
+    """One store, one session file that its host writes, and who was told to read it. sets: more words of settings."""
 
     nursery: Nursery
     folder: Path
@@ -35,15 +38,16 @@ class Scene:
     delivered: list[Delivery] = field(default_factory=list)
     ahead: float = 0.0
     forks: int = 2
+    sets: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
         self.folder.mkdir()
         self.store = self.folder / "store.db"
-        whole = write_session(
+        self.whole = write_session(
             self.folder / "whole.jsonl", session_rows(self.seed, turns=8, session="s", forks=self.forks)
         )
-        self.content = whole.read_bytes()
+        self.content = self.whole.read_bytes()
         self.file = self.folder / "growing.jsonl"
         self.file.touch()
 
@@ -77,7 +81,7 @@ class Scene:
     def words(self, command: str) -> list[str]:
         """The command line of `ingest`, `replay` or `worker`."""
         rest = ["--until-idle"] if command == "worker" else ["--json", str(self.file)]
-        return [command, *SETS, "--store", str(self.store), *rest]
+        return [command, *SETS, *self.sets, "--store", str(self.store), *rest]
 
     def start(self, plan: Plan | None, words: list[str]) -> Child:
         return self.nursery.start("om", death=plan.death if plan else None, ahead=self.ahead, words=words)
@@ -107,9 +111,9 @@ class Scene:
             yield "5: somebody seems to listen, and all are gone"
 
 
-def usual(nursery: Nursery, folder: Path, *commands: str) -> dict[str, tuple[Mapping[str, int], float]]:
+def usual(scene: Scene, *commands: str) -> Usual:
     """What these commands call, and the seconds they take, when nothing disturbs them."""
-    scene, known = Scene(nursery, folder, 0, Tally("")), {}
+    known = {}
     scene.grow(1)
     for command in commands:
         began = time.perf_counter()

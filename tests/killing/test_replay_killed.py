@@ -2,7 +2,6 @@
 
 import random
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,10 @@ from killing.family import Nursery
 from killing.killed_sessions import SETTINGS, assignments, session_rows, write_session
 from killing.plans import LIVES, Tally, doomed, plan_of, rounds_of
 from killing.results import differences, result_of
-from modelbench import task_of, turns
-from scripted_server import Answer, Asked, ScriptedServer
-
-from evals.planted import PerfectModel
+from killing.scripted import answer_about, model_words
+from scripted_server import ScriptedServer
 
 SESSIONS = 4
-MODEL_ROLES = ("observer", "reflector", "digester", "dropper")
 ROUNDS = rounds_of(0.4)
 MODEL_ROUNDS = rounds_of(0.1)
 LATER_SECONDS = SETTINGS.job_deadline_seconds + 1
@@ -73,24 +69,12 @@ def test_a_killed_replay_ends_equal(nursery: Nursery, tmp_path: Path) -> None:
     kill_often(nursery, wanted, tmp_path, Tally("replay --step"), ROUNDS)
 
 
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer() as server:
-        yield server
-
-
 @pytest.mark.timeout(120 + 10 * MODEL_ROUNDS)
 def test_a_killed_replay_with_a_model_ends_equal(
     model_nursery: Nursery, server: ScriptedServer, tmp_path: Path
 ) -> None:
-    file = write_session(tmp_path / "s1.jsonl", session_rows(1, turns=4 if MODEL_ROUNDS < 10 else 8))
-    model = PerfectModel(file, group=3)
-
-    def answer(asked: Asked) -> Answer:
-        calls = model.answer(asked.role, task_of(asked), turns(asked))
-        return Answer(text="" if calls else "done", calls=calls)
-
-    server.defaults = dict.fromkeys(MODEL_ROLES, answer)
-    words = ["--model", "openai/scripted", "--base-url", server.url]
-    wanted = undisturbed(model_nursery, tmp_path, file, *words)
+    rows = session_rows(1, turns=4 if MODEL_ROUNDS < 10 else 8)
+    file = write_session(tmp_path / "s1.jsonl", rows)
+    answer_about(server, file)
+    wanted = undisturbed(model_nursery, tmp_path, file, *model_words(server))
     kill_often(model_nursery, [wanted], tmp_path, Tally("replay --step, a model over HTTP"), MODEL_ROUNDS)

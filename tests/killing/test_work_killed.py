@@ -1,21 +1,24 @@
 """Intake, workers and free-running replays, killed at any call: nothing is lost, doubled or stuck."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from killing.family import Nursery
-from killing.free_running import LATER_SECONDS, Scene, usual
+from killing.free_running import LATER_SECONDS, Scene, Usual, usual
 from killing.plans import LIVES, Plan, Tally, plan_of, rounds_of
+from killing.scripted import answer_about, model_words
+from scripted_server import ScriptedServer
 
-ROUNDS = rounds_of(0.3)
+ROUNDS = rounds_of(0.2)
+MODEL_ROUNDS = rounds_of(0.1)
 REPLAY_ROUNDS = rounds_of(0.2)
 
 
-def scenes(nursery: Nursery, folder: Path, tally: Tally, rounds: int) -> Iterable[Scene]:
+def scenes(nursery: Nursery, folder: Path, tally: Tally, rounds: int, sets: Sequence[str] = ()) -> Iterator[Scene]:
     """One a round; what was done in it is finished, and checked."""
     for seed in range(1, rounds + 1):
-        scene = Scene(nursery, folder / str(seed), seed, tally)
+        scene = Scene(nursery, folder / str(seed), seed, tally, sets=sets)
         yield scene
         scene.finish()
         tally.rounds += 1
@@ -24,28 +27,46 @@ def scenes(nursery: Nursery, folder: Path, tally: Tally, rounds: int) -> Iterabl
     print(tally.line())  # noqa: T201
 
 
+def grow_under(scene: Scene, known: Usual) -> None:
+    """The file grows in three pieces; beside each intake works a worker, and most of them die."""
+
+    def dying(command: str, often: float) -> Plan | None:
+        return plan_of(scene.rng, *known[command], life=1) if scene.rng.random() < often else None
+
+    for share in sorted(scene.rng.random() for _ in range(3)):
+        scene.grow(share)
+        plan = dying("worker", 0.8)
+        worker = scene.start(plan, scene.words("worker")) if scene.store.exists() else None
+        scene.take_in("ingest", dying("ingest", 0.6))
+        if worker:
+            scene.end(worker, plan)
+        scene.ahead += scene.rng.choice([0, 0, LATER_SECONDS])
+
+
 @pytest.mark.timeout(120 + 10 * ROUNDS)
 def test_killed_intake_and_workers_lose_nothing(nursery: Nursery, tmp_path: Path) -> None:
-    """The file grows in three pieces; beside each intake works a worker, and most of them die."""
-    known = usual(nursery, tmp_path / "usual", "ingest", "worker")
+    known = usual(Scene(nursery, tmp_path / "usual", 0, Tally("")), "ingest", "worker")
     for scene in scenes(nursery, tmp_path, Tally("om ingest of a growing file, and om worker"), ROUNDS):
+        grow_under(scene, known)
 
-        def dying(command: str, often: float, scene: Scene = scene) -> Plan | None:
-            return plan_of(scene.rng, *known[command], life=1) if scene.rng.random() < often else None
 
-        for share in sorted(scene.rng.random() for _ in range(3)):
-            scene.grow(share)
-            plan = dying("worker", 0.8)
-            worker = scene.start(plan, scene.words("worker")) if scene.store.exists() else None
-            scene.take_in("ingest", dying("ingest", 0.6))
-            if worker:
-                scene.end(worker, plan)
-            scene.ahead += scene.rng.choice([0, 0, LATER_SECONDS])
+@pytest.mark.timeout(120 + 20 * MODEL_ROUNDS)
+def test_killed_workers_that_ask_a_model_lose_nothing(
+    model_nursery: Nursery, server: ScriptedServer, tmp_path: Path
+) -> None:
+    sets = model_words(server)
+    calm = Scene(model_nursery, tmp_path / "usual", 0, Tally(""), sets=sets)
+    answer_about(server, calm.whole)
+    known = usual(calm, "ingest", "worker")
+    tally = Tally("om ingest of a growing file, and om worker with a model over HTTP")
+    for scene in scenes(model_nursery, tmp_path, tally, MODEL_ROUNDS, sets):
+        answer_about(server, scene.whole)
+        grow_under(scene, known)
 
 
 @pytest.mark.timeout(120 + 10 * REPLAY_ROUNDS)
 def test_killed_replays_beside_their_workers_lose_nothing(nursery: Nursery, tmp_path: Path) -> None:
-    known = usual(nursery, tmp_path / "usual", "replay")
+    known = usual(Scene(nursery, tmp_path / "usual", 0, Tally("")), "replay")
     for scene in scenes(nursery, tmp_path, Tally("om replay, workers beside it"), REPLAY_ROUNDS):
         scene.grow(1)
         for life in range(scene.rng.randint(1, LIVES)):
