@@ -79,6 +79,7 @@ def accepts(name: str, value: object) -> bool:
 
 
 def test_defaults_003_112_113_115_117() -> None:
+    """Also the numbers of 003-012, 003-050, 003-074, 003-075, 003-079 and 003-169."""
     assert dataclasses.asdict(Settings()) == DEFAULTS
 
 
@@ -269,8 +270,12 @@ def test_renamed_keys_warn_with_their_successor_003_160(key: str, successor: str
 
 def test_keys_that_were_split_or_removed_003_161() -> None:
     split, removed = legacy_warnings({"reflectionThresholdTokens": 1, "compactionMaxToolCalls": 2})
-    for successor in ("reflect_after_tokens", "observations_pool_max_tokens", "observations_pool_target_tokens"):
-        assert f"{successor} (" in split
+    for successor in (
+        "reflect_after_tokens (when the reflector runs)",
+        "observations_pool_max_tokens (when a compaction applies the drops)",
+        "observations_pool_target_tokens (how far the dropper goes)",
+    ):
+        assert successor in split
     assert "nothing takes its place" in removed
 
 

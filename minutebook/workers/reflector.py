@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path, memory_stream
-from minutebook.pipeline.folding import Memory
+from minutebook.pipeline.folding import Memory, fold
 from minutebook.pipeline.outcomes import Outcome
 from minutebook.pipeline.remembering import working_memory
 from minutebook.pipeline.shapes import counted_reflection, cut_content, reflection_data
@@ -60,7 +60,7 @@ def prepare(context: Context) -> ReflectPrepared | None:
         covers=memory.observed,
         covers_id=last.entry.id if last else "",
         batch=reflect_batch(memory, request_tokens(context.window)),
-        known=frozenset(memory.reflections),
+        known=_known(context, memory),
         now=context.now,
     )
 
@@ -136,6 +136,13 @@ class ReflectorDesk(RoleDesk):
                 self.superseded[id_] = by
             else:
                 call.ignored += 1
+
+
+def _known(context: Context, memory: Memory) -> frozenset[str]:
+    """Ids of all reflections ever recorded; working memory may lack those that were retired for good (003-023)."""
+    if memory.reflections_recorded > len(memory.reflections):
+        memory = fold(ledger.read_memory(context.store, context.branch))
+    return frozenset(memory.reflections)
 
 
 def _content_field(proposal: Proposal) -> str:

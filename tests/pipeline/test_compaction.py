@@ -140,6 +140,16 @@ def test_memory_that_begins_after_the_boundary_is_no_memory_003_066(store: Store
     assert compose_memory(store, branch, 5, DEFAULTS) is None
 
 
+@pytest.mark.parametrize("kind", ["observation", "reflection"])
+def test_one_record_of_any_kind_is_memory_003_066(store: Store, kind: str) -> None:
+    branch = conversation(store, 10)
+    if kind == "observation":
+        batch(store, branch, 0, 5, FIRST)
+    else:
+        reflected(store, branch, 5, concluded("a conclusion"))
+    assert compose_memory(store, branch, 10, DEFAULTS) is not None
+
+
 def test_a_budget_without_room_for_a_record_leaves_it_to_the_host_003_066(store: Store, branch: Branch) -> None:
     assert compose_memory(store, branch, 30, replace(DEFAULTS, compaction_max_tokens=20)) is None
     assert read_proposal(store, branch) is None
@@ -168,6 +178,7 @@ def test_what_nobody_observed_before_the_cut_is_in_the_text_003_075(store: Store
     shown = lines_under(look(store, branch, 42).text, EXTRACT_HEADING)
     assert shown[-2:] == ["- user (d1): decided: keep the old API", "- assistant (d2): Noted."]
     assert shown[0].startswith("- user (e20): ") and len(shown) == 22
+    assert "\n## Not yet observed: latest entries before the cut" in look(store, branch, 42).text
     assert "kept by the host" not in look(store, branch, 42).text
 
 
@@ -224,6 +235,8 @@ def test_what_the_host_gave_comes_back_unchanged_003_076(store: Store, branch: B
         "composition": made.id,
     }
     assert made.parts() == parts_of(made.text) == [made.text]
+    full = look(store, branch, 30, observations_pool_max_tokens=2, observations_pool_target_tokens=1)
+    assert (full.full_fold, full.details["fullFold"]) == (True, True)
 
 
 def test_the_boundary_is_the_first_kept_entry_or_the_end_003_076(store: Store, branch: Branch) -> None:

@@ -1,5 +1,6 @@
 """Memory entries -> memory, without any store."""
 
+from dataclasses import replace
 from typing import Any
 
 from builders import concluded, observed
@@ -47,6 +48,8 @@ def test_the_first_valid_record_of_an_id_wins_003_151() -> None:
     invalid = {**observation_data(ONE), "relevance": "urgent"}
     memory = fold([entry(OBSERVATIONS, observations=[invalid]), batch(ONE)])
     assert (memory.observations[ONE.id].record, memory.malformed) == (ONE, 1)
+    memory = fold([reflected(FACT), reflected(replace(FACT, content="edited"))])
+    assert memory.reflections[FACT.id].record == FACT
 
 
 def test_a_drop_is_for_ever_and_may_come_first_003_152() -> None:

@@ -261,6 +261,7 @@ def test_visible_memory_is_that_of_the_last_confirmed_compaction_003_078(store: 
 def test_drift_003_078(store: Store, branch: Branch) -> None:
     """Only in full; visible but dropped since; reflections only in full: alone and together."""
     batch(store, branch, 0, 10, FIRST)
+    reflected(store, branch, 10, OLD)
     assert compose_memory(store, branch, 20, Settings()) is not None
     host_compacted(store, "e20", after="e39")
 
@@ -275,6 +276,8 @@ def test_drift_003_078(store: Store, branch: Branch) -> None:
     assert now() == (1, 1, 0)
     reflected(store, branch, 30, NEW)
     assert now() == (1, 1, 1)
+    retire(store, branch, OLD.id, time="2026-05-02T10:30:00Z")
+    assert now() == (1, 1, 1), "what was visible and is retired hides nothing that is new"
 
 
 def test_a_branch_never_sees_its_siblings_memory_003_156(store: Store) -> None:

@@ -127,6 +127,25 @@ def test_what_is_not_there_is_listed_each_kind_apart_003_090(store: Store, branc
     assert found.partial and source_ids(found) == ["e4"]
 
 
+@pytest.mark.parametrize("lacking", ["source", "support", "no source"])
+def test_each_thing_that_is_not_there_alone_makes_the_answer_partial_003_090(
+    store: Store, branch: Branch, lacking: str
+) -> None:
+    other = observed("another", sources=("e1",))
+    cited = {"source": "nowhere", "no source": other.id}.get(lacking, "e2")
+    event = observed("an event", sources=("e4", cited))
+    batch(store, branch, 0, 10, other, event)
+    end = concluded("a conclusion", event, *(["ffffffffffff"] if lacking == "support" else []))
+    reflected(store, branch, 10, end)
+    found = recall(store, branch, end.id)
+    assert found.partial
+    assert [len(each) for each in (found.missing, found.unknown_supports, found.foreign)] == [
+        lacking == "source",
+        lacking == "support",
+        lacking == "no source",
+    ]
+
+
 def test_a_memory_entry_is_no_source_003_090(store: Store, branch: Branch) -> None:
     batch(store, branch, 0, 5)
     (entry,) = store.read(f"m:{branch.key}")

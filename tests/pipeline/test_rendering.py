@@ -111,8 +111,21 @@ def test_lines_are_the_records_byte_for_byte_in_the_order_recorded_003_083() -> 
     text = rendered(projection(events, ends)).text
     assert lines_under(text, OBSERVATIONS_HEADING) == [observation_line(each) for each in events]
     assert lines_under(text, REFLECTIONS_HEADING) == [reflection_line(each) for each in ends]
-    assert events[1].id in text and f"[{events[1].id}] 2026-05-02 10:30 [critical] the earlier one" in text
+    assert f"[{events[1].id}] 2026-05-02 10:30 [critical] the earlier one" in text
+    assert f"[{ends[0].id}] second thoughts" in text
     assert not any(word in text for word in ("src-1", "src-2", "sup-1", "sup-2"))
+
+
+def test_what_fits_a_small_budget_is_in_the_order_recorded_003_083() -> None:
+    events = [observed(f"event {at} " + "x" * 80, "critical" if at % 3 else "low") for at in range(40)]
+    ends = [concluded(f"conclusion {at} " + "y" * 80) for at in range(40)]
+    text = rendered(projection(events, ends), max_tokens=1_000, reflections_tokens=400).text
+    for heading, records in (
+        (OBSERVATIONS_HEADING, [*map(observation_line, events)]),
+        (REFLECTIONS_HEADING, [*map(reflection_line, ends)]),
+    ):
+        shown = lines_under(text, heading)
+        assert 2 < len(shown) < len(records) and shown == [line for line in records if line in shown]
 
 
 HOSTILE = [

@@ -133,6 +133,8 @@ def test_the_three_states_of_the_dropper_003_101(store: Store, branch: Branch) -
     batch(store, branch, 0, 10, FIRST, SECOND)
     small = Settings(observations_pool_max_tokens=20, observations_pool_target_tokens=5)
     assert status(store, branch).dropper == "within target"
+    exact = Settings(observations_pool_max_tokens=100, observations_pool_target_tokens=FIRST.tokens + SECOND.tokens)
+    assert status(store, branch, exact).dropper == "within target"
     assert status(store, branch, small).dropper == "over target, waiting for a new reflection"
     reflected(store, branch, 10, OLD)
     assert status(store, branch, small).dropper == "due"
@@ -165,6 +167,8 @@ def test_reflections_in_tokens_003_102(store: Store, branch: Branch) -> None:
     assert (now.reflection_tokens, now.context) == (both, Reading(NEW.tokens + 5, 10_000))
     small = replace(DEFAULTS, reflection_context_max_tokens=10)
     assert (status(store, branch, small).digest, status(store, branch, small).context) == (None, Reading(both, 10))
+    retire(store, branch, OLD.id, time="2026-05-02T10:30:00Z")
+    assert status(store, branch).reflection_tokens == both, "a retired one was recorded, too"
 
 
 @pytest.mark.parametrize(

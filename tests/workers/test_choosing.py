@@ -83,7 +83,9 @@ def test_a_role_has_its_own_model_and_the_run_its_deadline(store: Store, monkeyp
         (BudgetSpent("spent"), Settings(over_budget="wait", without_provider="extractive"), None),
     ],
 )
-def test_who_thinks_when_no_model_can_be_asked_003_127_131(error: Exception, settings: Settings, who: str | None) -> None:
+def test_who_thinks_when_no_model_can_be_asked_003_127_131(
+    error: Exception, settings: Settings, who: str | None
+) -> None:
     other = instead_of(error, settings)
     assert (other.name if other else None) == who
 

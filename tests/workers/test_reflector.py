@@ -8,6 +8,8 @@ from builders import NOTHING, ScriptedMind, concluded, deliver, memory_of, obser
 from minutebook.errors import ProviderFailed, SpanFailed
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import memory_stream
+from minutebook.pipeline.compaction import compose_memory
+from minutebook.pipeline.folds import confirm_fold
 from minutebook.pipeline.outcomes import Committed, commit_outcome
 from minutebook.records import REFLECTIONS, RETIREMENTS, Branch, Observation, reflection_line, tier_of_citations
 from minutebook.settings import Settings
@@ -155,6 +157,18 @@ def test_the_wording_of_an_existing_reflection_is_a_duplicate_003_023(store: Sto
     desk = desk_of(store, branch)
     receipt = desk.record([proposal("current"), proposal("retired"), proposal("new"), proposal("new")])
     assert (receipt.recorded, receipt.duplicate, receipt.refused, receipt.total) == (1, 3, (), 1)
+
+
+def test_a_reflection_that_was_retired_long_ago_is_a_duplicate_too_003_023(store: Store) -> None:
+    """003-023: a compaction after which no rendering can show it makes no difference."""
+    retired = concluded("retired", A)
+    branch = branch_with(store, A, reflections=[retired], covers=1)
+    remember(store, branch, retired=[retired])
+    assert compose_memory(store, branch, 2, Settings()) and confirm_fold(store, branch)
+    deliver(store, [say("three", id="e3")])
+    remember(store, branch, observations=[B])
+    receipt = desk_of(store, branch).record([proposal("retired", supports=[B.id])])
+    assert (receipt.recorded, receipt.duplicate, receipt.refused) == (0, 1, ())
 
 
 def test_it_covers_the_observations_that_it_read_003_024(store: Store) -> None:

@@ -138,6 +138,10 @@ def test_a_job_commits_to_the_branch_that_it_read_003_159(store: Store) -> None:
     assert fork.key != branch.key
     assert len(contents(memory_of(store, branch))) == 6
     assert contents(memory_of(store, fork)) == []
+    deliver(store, [reply("on the other way: " + "some words to weigh " * 5, id="x2")])
+    assert run(store, observer_of(fork), observing_mind()).ended == "recorded"
+    assert contents(memory_of(store, fork)) == ["saw s1-e0", "saw s1-e1", "saw x1", "saw x2"]
+    assert len(contents(memory_of(store, branch))) == 6
 
 
 def test_an_outcome_that_changes_nothing_is_not_written(store: Store) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import ScriptedMind, concluded, memory_of, observed, remember
+from builders import ScriptedMind, concluded, deliver, memory_of, observed, remember, say
 from jobs import (
     OFF,
     SMALL,
@@ -156,6 +156,7 @@ def test_an_error_is_kept_with_time_and_kind_and_changes_no_memory_003_165(
     assert (body["kind"], body["at"]) == (kind, "1970-01-12T13:46:40Z")
     assert said in body["error"]
     assert store.tip(memory_stream(branch.key)).length == 0 and memory_of(store, branch).observed == 0
+    assert [(error.role, error.at) for error in role_errors(store, branch)] == [("observer", "1970-01-12T13:46:40Z")]
     assert work_done(store, branch)["observer"]["failed"] == 1
     assert store.jobs()[0].error.startswith(type(error).__name__)
 
@@ -230,6 +231,15 @@ def test_failures_are_kept_per_branch_003_159(store: Store) -> None:
     assert [len(ids) for ids in sent_ids(mind)] == [8]
     assert role_errors(store, other) == []
     assert workbook.read_span(store, observer_of(one), 0) is not None
+
+
+def test_failures_of_a_fork_are_not_its_parents_003_159(store: Store) -> None:
+    branch = session_of_entries(store, 8)
+    fork = deliver(store, [say("another way " * 20, id="x1", parent="s1-e1")])
+    assert (fork.lineage, fork.parent) == (branch.lineage, branch.key)
+    run(store, observer_of(fork), ScriptedMind([SpanFailed("too long")]))
+    assert ([error.role for error in role_errors(store, fork)], role_errors(store, branch)) == (["observer"], [])
+    assert workbook.read_span(store, observer_of(branch), 0) is None
 
 
 def test_a_halving_holds_only_at_the_coverage_where_it_failed(store: Store) -> None:
