@@ -26,6 +26,34 @@ def test_the_defaults_that_the_clocks_compare() -> None:
     assert {name: getattr(DEFAULTS, name) for name in names} == names
 
 
+FULL = BranchState(
+    unreflected_tokens=30_000,
+    observed=9,
+    reflected=4,
+    pool_tokens=15_000,
+    undigested_tokens=9_000,
+    reflections_recorded=3,
+    dropper_read=2,
+    digester_read=2,
+)
+"""Reflector, dropper and digester have something to do."""
+
+
+@pytest.mark.parametrize(
+    ("failed", "others"),
+    [
+        ({}, {"reflector", "digester", "dropper"}),
+        ({"observed": 4}, {"digester", "dropper"}),
+        ({"dropper_read": 3, "digester_read": 3}, {"reflector"}),
+        ({"observed": 4, "dropper_read": 3, "digester_read": 3}, set()),
+        ({"dropper_read": 3}, {"reflector", "digester"}),
+    ],
+    ids=["none", "observer", "reflector", "both", "nothing new for the dropper alone"],
+)
+def test_what_one_role_did_not_do_is_no_work_for_another_003_166(failed: dict[str, int], others: set[str]) -> None:
+    assert due_roles(replace(FULL, **failed), DEFAULTS).keys() == others
+
+
 @pytest.mark.parametrize(("factor", "is_due"), [(0.5, False), (1.0, False), (1.25, True)])
 def test_a_tail_is_weighed_by_the_learned_factor_too_003_054(factor: float, is_due: bool) -> None:
     state = BranchState(unobserved_tokens=800, factor=factor, ended=True)

@@ -150,7 +150,7 @@ def test_the_outcome_stays_on_the_branch_that_was_read_003_159(store: Store, bra
     assert marks(store, other)[ledger.OBSERVER] == 0
 
 
-def test_the_branch_is_marked_in_the_same_transaction(store: Store, branch: Branch) -> None:
+def test_the_branch_is_marked_in_the_same_transaction_003_056(store: Store, branch: Branch) -> None:
     for taken in store.take_dirty(10):
         store.settle_dirty(taken)
     commit_outcome(store, branch, outcome(branch, batch("one", 4)))

@@ -211,10 +211,15 @@ def test_roles_at_work_open_compaction_gaps_and_minds_003_104(store: Store, bran
 def test_a_compaction_while_a_role_works_uses_what_is_there_003_168(store: Store, branch: Branch) -> None:
     batch(store, branch, 0, 10, FIRST)
     claimed(store, branch, "observer")
-    compacted(store, branch, 20)
-    batch(store, branch, 10, 20, SECOND)
+    assert compose_memory(store, branch, 20, DEFAULTS) is not None
+    batch(store, branch, 10, 15, SECOND)  # before the host has compacted
+    host_compacted(store, "e20", after="e39")
+    batch(store, branch, 15, 20, observed("a third event", sources=("e2",)))
     now = status(store, branch)
-    assert (now.visible, now.added) == (1, 1)
+    assert (now.visible, now.added) == (1, 2)
+    compacted(store, branch, 25)
+    now = status(store, branch)
+    assert (now.visible, now.added) == (3, 0), "in the next compaction"
 
 
 # -- 003-105: due, and not being made ----------------------------------------------------------------------------------

@@ -309,7 +309,7 @@ def test_a_stop_finishes_the_job_in_hand_003_170(store: Store) -> None:
     assert store.jobs() == []
 
 
-def test_a_job_that_does_not_end_is_released(store: Store) -> None:
+def test_a_job_that_does_not_end_is_released_003_170(store: Store) -> None:
     branch = session_of_entries(store, 3)
     gate = Gate()
     working = engine(store, ScriptedMind(gate))

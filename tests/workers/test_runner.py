@@ -45,7 +45,7 @@ def store(tmp_path: Path, clock: Clock) -> Iterator[Store]:
     opened.close()
 
 
-def test_a_job_that_nobody_queued_is_not_run(store: Store) -> None:
+def test_a_job_that_is_not_there_to_claim_is_not_run_003_167(store: Store) -> None:
     branch = session_of_entries(store, 3)
     assert run(store, observer_of(branch), observing_mind(), queue=False).ended == "taken"
 
