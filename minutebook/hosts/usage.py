@@ -1,5 +1,7 @@
 """The one rule of what a provider's reported usage counts (spec 003-055)."""
 
+from typing import Any
+
 
 def context_tokens(
     *, total: object, input: object, output: object, cache_read: object, cache_write: object, failed: bool = False
@@ -18,7 +20,7 @@ def context_tokens(
     return (sum(known) or None) if len(known) == len(counts) else None
 
 
-def _count(value: object) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e15:
+def _count(value: Any) -> int | None:
+    if type(value) not in (int, float) or not 0 <= value < 1e15:  # a bool is neither
         return None
     return int(value)

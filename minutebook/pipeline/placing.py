@@ -36,7 +36,9 @@ class Spine:
 
     def holds(self, known: Known) -> bool:
         """Whether that entry is on this branch's path."""
-        return known.position < self.length and self.path.owner(known.position).key == known.branch
+        if known.position >= self.length:
+            return False
+        return known.branch == self.branch.key or known.branch == self.path.owner(known.position).key
 
 
 class Places:
