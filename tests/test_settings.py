@@ -79,7 +79,7 @@ def accepts(name: str, value: object) -> bool:
 
 
 def test_defaults_003_112_113_115_117() -> None:
-    """Also the numbers of 003-012, 003-050, 003-074, 003-075, 003-079 and 003-169."""
+    """Also the numbers of 003-012, 003-050, 003-070, 003-074, 003-075, 003-079 and 003-169."""
     assert dataclasses.asdict(Settings()) == DEFAULTS
 
 

@@ -91,6 +91,8 @@ def test_reflections_are_visible_without_any_full_fold_003_068(store: Store, bra
     assert concluded_ids(at(store, branch, 20).reflection_records()) == [OLD.id, NEW.id]
     assert concluded_ids(at(store, branch, 19).reflection_records()) == [OLD.id]
     assert at(store, branch, 9).reflection_records() == []
+    retire(store, branch, OLD.id, time="2026-05-02T10:30:00Z")
+    assert concluded_ids(at(store, branch, 20).reflection_records()) == [NEW.id]
 
 
 def test_a_drop_waits_for_the_next_full_fold_003_069(store: Store, branch: Branch) -> None:
@@ -197,6 +199,14 @@ def test_a_digest_over_its_share_or_beyond_the_projection_is_not_used_003_072(st
         shown = project(page, boundary, reference=None, digest_tokens=share)
         assert shown.digest is None
         assert shown.recent == shown.reflections
+
+
+def test_a_digest_up_to_a_retired_reflection_is_not_used_003_072(store: Store, branch: Branch) -> None:
+    batch(store, branch, 0, 10, FIRST, SECOND)
+    reflected(store, branch, 10, OLD, NEW)
+    retire(store, branch, NEW.id, time="2026-05-02T10:30:00Z")
+    digested(store, branch, 10, "imported, up to one that was gone by then", NEW)
+    assert at(store, branch, 10).digest is None
 
 
 def test_the_furthest_watermark_wins_then_the_newest_003_073(store: Store, branch: Branch) -> None:
