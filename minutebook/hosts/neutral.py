@@ -9,12 +9,13 @@ from minutebook.hosts.lines import Row
 from minutebook.hosts.reading import HostCompaction, Reading, SessionHead
 from minutebook.hosts.usage import context_tokens
 from minutebook.hosts.walking import Walk, remember, walk_file
-from minutebook.records import ROLES, Part, SourceEntry, Usage
+from minutebook.records import INJECTED, ROLES, Part, SourceEntry, Usage
 
 HOST = "neutral"
 HEADER = "minutebook.session"
 COMPACTION = "minutebook.compaction"
 END = "minutebook.end"
+OWN_BLOCK = "<minutebook"
 VERSION = 1
 
 _ALIASES = {"tool": "tool_result"}
@@ -78,6 +79,7 @@ class _NeutralWalk(Walk):
         time, call_id = iso_time(data.get("time")), text_of(data.get("call_id"))
         said = (part.text for part in parts)
         entry_id = text_of(data.get("id")) or self.derived_id(role, time, call_id, *said)
+        typed = role == "user" and bool(parts) and data.get("typed") is not False
         entry = SourceEntry(
             id=entry_id,
             parent=text_of(data.get("parent")) or None,
@@ -85,10 +87,10 @@ class _NeutralWalk(Walk):
             time=time,
             parts=parts,
             tool_name=text_of(data.get("tool_name")) or self.calls.get(call_id, ""),
-            custom_type=text_of(data.get("custom_type")),
+            custom_type=INJECTED if _is_ours(role, typed, parts) else text_of(data.get("custom_type")),
             call_id=call_id,
             is_error=data.get("is_error") is True,
-            typed=role == "user" and bool(parts) and data.get("typed") is not False,
+            typed=typed,
             moved=data.get("moved") is True,
             usage=_usage(data.get("usage"), entry_id) if parts else None,
             raw=self.pointer(row),
@@ -99,6 +101,11 @@ class _NeutralWalk(Walk):
         time, first_kept = iso_time(data.get("time")), text_of(data.get("first_kept"))
         compaction_id = text_of(data.get("id")) or self.derived_id("compaction", time, first_kept)
         self.events.append(HostCompaction(id=compaction_id, first_kept=first_kept, after=self.last, time=time))
+
+
+def _is_ours(role: str, typed: bool, parts: tuple[Part, ...]) -> bool:
+    """A memory text that the program put into its context: nobody typed it, and it is never observed."""
+    return role in ("custom", "user") and not typed and any(part.text.lstrip().startswith(OWN_BLOCK) for part in parts)
 
 
 def _role(row: dict[str, Any]) -> str:
