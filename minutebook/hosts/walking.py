@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Protocol, TypeVar
@@ -16,10 +16,16 @@ from minutebook.records import RawPointer, SourceEntry, content_id
 CURSOR_VERSION = 1
 REMEMBERED = 256
 """How many rows without weight, and how many calls, a cursor remembers."""
+_REMEMBERED_CHARACTERS = 500
+"""An id or a name longer than that is not remembered: a cursor stays small whatever a file holds."""
+_KIND_CHARACTERS = 80
+_ID_CHARACTERS = 256
+"""A longer id is shortened to its beginning and its hash, wherever it stands."""
 _FINGERPRINT_BYTES = 1024
 _BUFFER_BYTES = 1 << 16
 _ID_AT_THE_END = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 V = TypeVar("V")
+Event = SourceEntry | HostCompaction | ImportedMemory
 
 
 class Rows(Protocol):
@@ -44,7 +50,7 @@ class Walk:
 
     def __init__(self, path: str, head: SessionHead | None, memory: Mapping[str, Any]) -> None:
         self.path, self.head = path, head
-        self.events: list[SourceEntry | HostCompaction | ImportedMemory] = []
+        self.events: list[Event] = []
         self.skipped: dict[str, int] = {}
         self.unknown: dict[str, int] = {}
         self.ended = False
@@ -94,6 +100,8 @@ class Walk:
 
     def emit(self, entry: SourceEntry) -> None:
         self.head = self.head or SessionHead(host=self.host, session=_session_named(self.path))
+        if len(entry.id) > _ID_CHARACTERS or len(entry.parent or "") > _ID_CHARACTERS:
+            entry = replace(entry, id=_short_id(entry.id), parent=_short_id(entry.parent or "") or None)
         self.events.append(entry)
         self.last = entry.id
         for row_id in reversed(self.followers):
@@ -102,9 +110,11 @@ class Walk:
             self.followers[row_id] = entry.id
 
     def skip(self, kind: str) -> None:
+        kind = kind[:_KIND_CHARACTERS]
         self.skipped[kind] = self.skipped.get(kind, 0) + 1
 
     def count_unknown(self, kind: str) -> None:
+        kind = kind[:_KIND_CHARACTERS]
         self.unknown[kind] = self.unknown.get(kind, 0) + 1
 
     def link(self, row_id: str, ancestor: str | None) -> None:
@@ -137,6 +147,20 @@ class Walk:
         return RawPointer(path=self.path, offset=row.offset, length=row.length)
 
 
+def _short_id(own: str) -> str:
+    return own if len(own) <= _ID_CHARACTERS else f"{own[:40]}…{content_id(own)}"
+
+
+def _with_short_ids(event: Event) -> Event:
+    """The same event, with no id longer than an id may be (a source entry's are as it was emitted)."""
+    if isinstance(event, HostCompaction):
+        return replace(event, id=_short_id(event.id), first_kept=_short_id(event.first_kept))
+    if isinstance(event, ImportedMemory):
+        entry, covers_id = event.entry, _short_id(event.covers_id)
+        return replace(event, entry=replace(entry, id=_short_id(entry.id), covers_id=covers_id), covers_id=covers_id)
+    return event
+
+
 def _session_named(path: str) -> str:
     """For a file whose beginning is lost: the id at the end of its name, or its name."""
     stem = Path(path).stem
@@ -146,6 +170,8 @@ def _session_named(path: str) -> str:
 
 def remember(kept: dict[str, V], key: str, value: V) -> None:
     """Put a pair last, and forget the oldest beyond the bound."""
+    if max(len(key), len(value) if isinstance(value, str) else 0) > _REMEMBERED_CHARACTERS:
+        return
     kept.pop(key, None)
     kept[key] = value
     if len(kept) > REMEMBERED:
@@ -191,18 +217,21 @@ def open_transcript(path: Path) -> BinaryIO:
 
 
 def _reading(session: Walk, rows: Rows, file: BinaryIO, *, replaced: bool) -> Reading:
+    head = session.head
+    if head:
+        head = replace(head, session=_short_id(head.session), agent=_short_id(head.agent))
     cursor = {
         "version": CURSOR_VERSION,
         "host": session.host,
         "offset": rows.offset,
         "line": rows.line,
         "fingerprint": _fingerprint(file, rows.offset),
-        "head": asdict(session.head) if session.head else None,
+        "head": asdict(head) if head else None,
         "memory": session.memory(),
     }
     return Reading(
-        head=session.head,
-        events=session.events,
+        head=head,
+        events=list(map(_with_short_ids, session.events)),
         cursor=cursor,
         replaced=replaced,
         unknown=session.unknown,

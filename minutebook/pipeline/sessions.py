@@ -12,6 +12,8 @@ from minutebook.store.kernel import Put, Store
 SESSIONS = "sessions"
 BROKEN_SHOWN = 50
 COMPACTIONS_KNOWN = 500
+KINDS_KNOWN = 100
+OTHER_KINDS = "other kinds"
 TITLE_CHARACTERS = 80
 TITLE_FROM_CHARACTERS = 10_000
 
@@ -145,7 +147,8 @@ def note_reading(session: Session, reading: Reading, *, grew: bool) -> None:
 
 def _add(counts: dict[str, int], more: dict[str, int]) -> None:
     for kind, count in more.items():
-        counts[kind] = counts.get(kind, 0) + count
+        known = kind if kind in counts or len(counts) < KINDS_KNOWN else OTHER_KINDS
+        counts[known] = counts.get(known, 0) + count
 
 
 def _session(body: str, version: int) -> Session:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from commands import data_of, run
 from test_fuzzed_transcripts import GOOD, texts_in
-from transcripts import CLAUDE, CODEX, NEUTRAL, OPENCODE, PI_V1, SAMPLES, Sample, encoded
+from transcripts import CLAUDE, CODEX, NEUTRAL, OPENCODE, PI_V1, PI_V3, SAMPLES, Sample, encoded
 
 from minutebook.hosts.detecting import READERS
+from minutebook.pipeline.sessions import SESSIONS
 from minutebook.pipeline.sourcetext import entry_text
 from minutebook.records import SourceEntry
 from minutebook.store.opening import open_store
@@ -165,3 +166,25 @@ def test_lines_twice_and_records_side_by_side(place: Path, sample: Sample) -> No
 def _texts(sample: Sample, path: Path) -> list[str]:
     events = READERS[sample.host].read(path).events
     return [entry_text(event) for event in events if isinstance(event, SourceEntry)]
+
+
+@pytest.mark.parametrize("sample", [CLAUDE, CODEX, PI_V3, NEUTRAL, OPENCODE], ids=lambda sample: sample.name)
+def test_what_a_session_remembers_stays_small(place: Path, sample: Sample) -> None:
+    """Hundreds of ids of 5,000 characters, and of kinds of rows that nobody knows."""
+    rows = []
+    for number in range(300):
+        unknown = {"type": f"kind {number} " * 20, "info": {"role": f"role {number}"}}
+        rows += [
+            encoded(_with_ids(sample.rows[number % len(sample.rows)], f"{number:>05}" * 1_000)),
+            encoded({**sample.rows[-1], **unknown}),
+        ]
+    path = place / f"s{sample.suffix}"
+    path.write_bytes(sample.file([*(encoded(row) for row in sample.head), *rows]))
+    run("ingest", str(path), code=0)
+    store = open_store(os.environ["MINUTEBOOK_STORE"], create=True)
+    try:
+        (document,) = store.documents(SESSIONS)
+        assert len(document.body) < 200_000
+    finally:
+        store.close()
+    assert "other kinds" in run("status", "--json").stdout

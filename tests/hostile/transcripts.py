@@ -277,4 +277,5 @@ OPENCODE = Sample(
     suffix=".json",
 )
 
-SAMPLES = [CLAUDE, CODEX, PI_V1, _pi_sample(2), _pi_sample(3), NEUTRAL, OPENCODE]
+PI_V3 = _pi_sample(3)
+SAMPLES = [CLAUDE, CODEX, PI_V1, _pi_sample(2), PI_V3, NEUTRAL, OPENCODE]
