@@ -7,6 +7,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -14,6 +15,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from fuzz.dealing import scenario_of
 from fuzz.playing import Played, play
 from fuzz.shrinking import as_test, shrunk
+
+tell = partial(print, flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -32,14 +35,14 @@ def main(arguments: Sequence[str]) -> int:
             sums.update(played.counts)
             if played.broken:
                 failed.append(seed)
-                print(f"seed {seed} failed:", *played.broken, sep="\n  ", flush=True)
+                tell(f"seed {seed} failed:", *played.broken, sep="\n  ")
     for seed in () if asked.no_shrink else failed:
         scenario = scenario_of(seed)
         small = shrunk(scenario, play(scenario))
-        print(as_test(small, play(small).broken), flush=True)
+        tell(as_test(small, play(small).broken))
     counted = ", ".join(f"{count:,} {name}" for name, count in sums.items())
     wall = time.monotonic() - began
-    print(f"{asked.seeds:,} seeds from {asked.first}: {counted}; {wall:.0f} s; failures: {failed or 'none'}")
+    tell(f"{asked.seeds:,} seeds from {asked.first}: {counted}; {wall:.0f} s; failures: {failed or 'none'}")
     return 1 if failed else 0
 
 

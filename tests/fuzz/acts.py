@@ -27,6 +27,9 @@ from minutebook.workers.gaps import fill_gap, open_gaps
 from minutebook.workers.leases import Held
 from minutebook.workers.runner import run_job
 
+PATIENCE = 8
+"""How many times a worker's process finds nothing to do before it leaves."""
+
 
 class Act(Protocol):
     """One thing that one process does; it may die at any call to the store."""
@@ -78,8 +81,11 @@ class Work:
         if self.sweeps:
             store.rewind_times()
             dispatcher.sweep()
-        for _ in range(self.jobs):
-            work_once(world, store, dispatcher, self.mind, self.nth)
+        done = 0
+        for _ in range(self.jobs + PATIENCE):
+            done += work_once(world, store, dispatcher, self.mind, self.nth)
+            if done == self.jobs:
+                return
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minutebook.store.kernel import Appended, Store
+from minutebook.store.kernel import Appended, Board, Documents, Log, Store
 
-CALLS = frozenset(
-    "append read find tip total_before get put delete documents changes now mark_dirty take_dirty settle_dirty queue"
-    " ready next_ready_at claim beat finish fail release rewind_times jobs wipe_board".split()
-)
+CALLS = frozenset(name for part in (Log, Documents, Board) for name in vars(part) if not name.startswith("_"))
 
 
 class Died(BaseException):

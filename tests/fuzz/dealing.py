@@ -1,5 +1,6 @@
 """From a seed, a scenario: who is there, and what each of them does."""
 
+import os
 import random
 
 from fuzz.acts import Act, Ask, Compact, Deliver, End, FillGaps, Forget, Note, Retire, Wipe, Work
@@ -8,6 +9,9 @@ from fuzz.minds import WAYS
 from fuzz.playing import Scenario
 from fuzz.story import story_of
 
+SEEDS = int(os.environ.get("MINUTEBOOK_FUZZ_SEEDS", "36"))
+"""How many seeds the tests play, and which is the first."""
+FIRST = int(os.environ.get("MINUTEBOOK_FUZZ_FROM", "0"))
 GOOD = ("diligent", "extractive", "diligent", "mixed")
 
 

@@ -141,7 +141,6 @@ def faulty(batch: Any, desk: Desk) -> None:
 
 
 WAYS: dict[str, Way] = {
-    way.__name__: way
-    for way in (extractive, diligent, nothing, silent, rubbish, refused, unavailable, halfway, faulty)
+    way.__name__: way for way in (extractive, diligent, nothing, silent, rubbish, refused, unavailable, halfway, faulty)
 }
 ROLES = ("observer", "reflector", "digester", "dropper", JUDGE)

@@ -182,20 +182,24 @@ class _Play:
         }
 
 
-def overtaken(dice: random.Random, actor: Actor, other: Actor) -> Iterator[Move]:
-    """An actor stands before a write while another one does much, often after the first one's lease has ended."""
+def overtaken(dice: random.Random, actor: Actor, others: Sequence[Actor]) -> Iterator[Move]:
+    """An actor stands before a write while another one does much, often after the first one's lease has ended.
+
+    Before a branch is settled, that is a host: it is what a worker must not miss then.
+    """
+    hosts = [each for each in others if "host" in each.name and actor.next_call == "settle_dirty"]
     if dice.random() < 0.6:
         yield Tick(dice.choice([61, 61, 601]))
-    yield Run(other.name, dice.randint(20, 150))
+    yield Run(dice.choice(hosts or others).name, dice.randint(20, 150))
     yield Run(actor.name, dice.randint(1, 10))
 
 
 def dealt(seed: int, actors: Mapping[str, Actor]) -> Iterator[Move]:
     """Moves by the dice of a seed until no actor is left: short turns and long ones, deaths, and time that passes."""
     dice = random.Random(f"{seed} moves")
-    long = dice.choice([2, 5, 20, 60])
     deadly = dice.choice([0.0, 0.01, 0.03])
-    ambushes = dice.choice([0.0, 0.2, 0.6])
+    ambushes = dice.choice([0.0, 0.3, 0.9])
+    long = dice.choice([2, 3] if ambushes else [2, 5, 20, 60])  # short turns end before a write more often
     for _ in range(MOST_MOVES):
         left = [actor for actor in actors.values() if not actor.finished]
         if not left:
@@ -203,8 +207,7 @@ def dealt(seed: int, actors: Mapping[str, Actor]) -> Iterator[Move]:
         actor = dice.choice(left)
         throw = dice.random()
         if actor.next_call in ("append", "settle_dirty") and len(left) > 1 and dice.random() < ambushes:
-            other = dice.choice([each for each in left if each is not actor])
-            yield from overtaken(dice, actor, other)
+            yield from overtaken(dice, actor, [each for each in left if each is not actor])
         elif throw < deadly:
             yield Die(actor.name)
         elif throw < deadly + 0.04:

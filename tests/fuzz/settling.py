@@ -7,14 +7,14 @@ from fuzz.acts import work_once
 from fuzz.folds import WithoutCaches, different, wrong_sums
 from fuzz.invariants import misnumbered_jobs, unsettled
 from fuzz.minds import ROLES
-from fuzz.seen import SeenBranch, look
+from fuzz.seen import SeenBranch
 from fuzz.world import World
 
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import find_branch, list_branches, memory_stream, source_stream
 from minutebook.pipeline.compaction import look_at_memory
 from minutebook.pipeline.folding import fold
-from minutebook.pipeline.ledger import read_memory, read_own
+from minutebook.pipeline.ledger import read_memory
 from minutebook.records import Branch
 from minutebook.store.kernel import Store, Stored
 from minutebook.workers.dispatching import Dispatcher

@@ -76,7 +76,8 @@ def _of(scenario: Scenario, names: Sequence[str]) -> Scenario:
 def _acts(scenario: Scenario, fails: Fails) -> Scenario:
     for name in list(scenario.actors):
         acts = without(
-            scenario.actors[name], lambda kept, name=name, on=scenario: fails(_with(on, name, kept))  # type: ignore[misc]
+            scenario.actors[name],
+            lambda kept, name=name, on=scenario: fails(_with(on, name, kept)),  # type: ignore[misc]
         )
         scenario = _with(scenario, name, acts)
     return scenario

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from minutebook.pipeline.deliveries import HostCompaction, ImportedMemory
-from minutebook.pipeline.shapes import observation_data, reflection_data
 from minutebook.records import INJECTED, OBSERVATIONS, REFLECTIONS, MemoryEntry, Part, SourceEntry, Usage
 
 Event = SourceEntry | HostCompaction | ImportedMemory

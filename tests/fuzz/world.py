@@ -125,9 +125,9 @@ class World:
             return call()
         branch = load_branch(self.store, args[0].key)
         before, done, after = read_proposal(self.store, branch), call(), read_proposal(self.store, branch)
-        if before and before.open and after and after.open and before.boundary != after.boundary:
-            if self.clock - before.opened_at < self.settings.lease_seconds:
-                self.broken.append(f"4: {branch.key}: {after.boundary} took the place of {before.boundary}, still open")
+        stood = before and before.open and self.clock - before.opened_at < self.settings.lease_seconds
+        if before and stood and after and after.open and before.boundary != after.boundary:
+            self.broken.append(f"4: {branch.key}: {after.boundary} took the place of {before.boundary}, still open")
         return done
 
     def deliver(
@@ -142,6 +142,4 @@ class World:
         self.delivered.append(told)
         cursor = {"at": len(self.delivered)}
         accept_turns(store, Reading(head=head, events=list(events), cursor=cursor, replaced=replaced, ended=ended))
-        self.delivered[at] = Delivery(
-            session=told.session, entries=told.entries, began=told.began, ended=self.now()
-        )
+        self.delivered[at] = Delivery(session=told.session, entries=told.entries, began=told.began, ended=self.now())
