@@ -22,7 +22,8 @@ _SEPARATOR = r"(?P<sep>\s{0,16}+(?::=|=>|[!=]?={1,2}|:)[ \t]{0,16}+)"
 FOLLOW = re.compile(rf"{_REST}(?:{_SEPARATOR}|(?P<flag>,?[ \t]{{1,4}}+))")
 KEYWORDS = ("key", "pass", "pwd", "secret", "token", "credential")
 """One of them is in every name that assigned_secret knows."""
-ASSIGNED = {word: re.compile(rf"{word}(?={_REST}{_SEPARATOR})") for word in KEYWORDS}
+_OWNED_KEY = r"key(?:(?<=[a-z0-9_.-]key)|(?<=[istengr] key))"  # an API key, but not sorted(each, key=…)
+ASSIGNED = {word: re.compile(rf"{_OWNED_KEY if word == 'key' else word}(?={_REST}{_SEPARATOR})") for word in KEYWORDS}
 """Stops at a keyword only where something is assigned to the name that it is in."""
 OPTION = re.compile(rf"--(?!-)[a-z0-9_.-]{{0,46}}?(?:{'|'.join(KEYWORDS)})")
 """In a text where this is not found, nothing else is a secret told by its name."""

@@ -49,7 +49,7 @@ class Redactor:
     def redact_entry(self, entry: SourceEntry) -> SourceEntry:
         """The entry with the text of every part redacted; names, ids and all other fields are untouched."""
         texts = [self.redact(part.text) for part in entry.parts]
-        if all(text is part.text for text, part in zip(texts, entry.parts, strict=True)):
+        if texts == [part.text for part in entry.parts]:
             return entry
         return replace(entry, parts=tuple(map(_with_text, entry.parts, texts)))
 
