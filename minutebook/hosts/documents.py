@@ -13,9 +13,11 @@ from minutebook.hosts.lines import Row, object_in
 
 _CHUNK_BYTES = 256 * 1024
 _FILLER = re.compile(rb"(?:[\s\x00]++|\xef\xbb\xbf)*+")
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_STRING = re.compile(rb'"(?:[^"\\\x00-\x1f]++|\\[^\x00-\x1f])*+"')
 _SCALAR = re.compile(rb'[^\s,:"\[\]{}]++')
-_UP_TO_A_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
+_UP_TO_A_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\\x00-\x1f]++|\\[^\x00-\x1f])*+")*+')
+_BEGUN_STRING = re.compile(rb'"(?:[^"\\\x00-\x1f]++|\\[^\x00-\x1f])*+\\?')
+"""A string ends where a control sign stands (JSON escapes those): a quote that is missing does not swallow the rest."""
 _OPENING = {b"}": ord("{"), b"]": ord("[")}
 _KEY_MAX_BYTES = 200
 
@@ -131,8 +133,7 @@ class Scanner:
             self._index = _end_of(_UP_TO_A_BRACKET, self._buffer, self._index)
             bracket = self._buffer[self._index : self._index + 1]
             if bracket in (b"", b'"'):  # the end of what was read, perhaps within a string
-                if not self._more(self._index):
-                    self._index = len(self._buffer)
+                if not self._goes_on():
                     return False
             elif bracket in b"{[":
                 open_brackets += bracket
@@ -151,11 +152,18 @@ class Scanner:
             found = end > self._index
             if found and (pattern is _STRING or end < len(self._buffer)):
                 break
-            if not self._more(self._index):
-                end = end if pattern is _SCALAR else len(self._buffer)
-                break
+            if not self._goes_on():
+                return found and pattern is _SCALAR
         self._index = end
         return found
+
+    def _goes_on(self) -> bool:
+        """Read on, if what stands here may only be incomplete; else go to where it ceases to be anything."""
+        end = max(_end_of(_BEGUN_STRING, self._buffer, self._index), _end_of(_SCALAR, self._buffer, self._index))
+        if end == len(self._buffer) and self._more(self._index):
+            return True
+        self._index = end
+        return False
 
     def _more(self, needed: int) -> bool:
         """Read on, as much again as is kept, so that a long value is not gone over again and again."""

@@ -58,6 +58,11 @@ def texts_in(store: Store) -> list[str]:
     return [entry_text(entry) for entry in entries]
 
 
+def is_said_to_be_broken(store: Store) -> bool:
+    """In a document two strings that lack a quote may enclose what stands between them."""
+    return any(session.broken_count for session in list_sessions(store))
+
+
 @st.composite
 def broken_file(draw: st.DrawFn, sample: Sample) -> bytes:
     """Good prompts with broken records between them; perhaps a broken head, other line ends, a byte order mark."""
@@ -90,7 +95,8 @@ def check(sample: Sample, content: bytes) -> None:
             assert texts_in(store) == []
             return
         texts = texts_in(store)
-        assert [text for text in GOOD if text not in texts] == []
+        lost = [text for text in GOOD if text not in texts]
+        assert not lost or (sample.suffix == ".json" and is_said_to_be_broken(store))
         assert taken_in(store, path, sample.host) == 0
         path.write_bytes(b" " + content)
         assert taken_in(store, path, sample.host) == 0, "read again from its start, nothing is new"

@@ -224,7 +224,16 @@ def test_cut_export_says_what_to_do_and_gives_nothing(tmp_path: Path):
             reader.read(path)
 
 
-@pytest.mark.parametrize(("cut", "put"), [(b'"m2"', b'"m2'), (b"]\n}", b"}\n}"), (b"}\n", b'}\n{"info": {}}')])
+@pytest.mark.parametrize(
+    ("cut", "put"),
+    [
+        (b'"m2"', b'"m2'),
+        (b'm2"', b"m2"),
+        (b'"id": "m2"', b'"id": "m2\n"'),
+        (b"]\n}", b"}\n}"),
+        (b"}\n", b'}\n{"info": {}}'),
+    ],
+)
 def test_export_that_is_no_whole_document_says_where(tmp_path: Path, cut: bytes, put: bytes):
     path = write(tmp_path / "s.json", document(user("m1"), assistant("m2", text("x"))))
     head, _, tail = path.read_bytes().rpartition(cut)
@@ -273,3 +282,10 @@ def test_what_is_no_message_is_counted_and_the_next_ones_are_read(tmp_path: Path
     assert [e.id for e in sources(whole)] == ["m1", "m2"] and whole.broken
     for cut in range(path.stat().st_size):
         assert in_pieces(path, [cut]) == whole
+
+
+def test_quotes_that_are_missing_do_not_swallow_the_messages_between(tmp_path: Path):
+    path = write(tmp_path / "s.json", document(user("m1"), user("m2"), user("m3")))
+    path.write_bytes(path.read_bytes().replace(b'"m1"', b'"m1').replace(b'"m3"', b'm3"'))
+    with pytest.raises(BadTranscript, match=r"no whole JSON document from byte [\d,]+ on"):
+        reader.read(path)
