@@ -127,6 +127,16 @@ def test_what_is_not_there_is_listed_each_kind_apart_003_090(store: Store, branc
     assert found.partial and source_ids(found) == ["e4"]
 
 
+def test_what_a_parent_remembered_past_the_fork_is_not_recalled_003_093(store: Store) -> None:
+    root = conversation(store, 10)
+    early, late = observed("before the fork", sources=("e1",)), observed("past the fork", sources=("e8",))
+    batch(store, root, 0, 5, early)
+    batch(store, root, 5, 9, late)
+    child = deliver(store, [say("elsewhere", id="child", parent="e5")])
+    assert recall(store, child, early.id).found and not recall(store, child, late.id).found
+    assert recall(store, root, late.id).found
+
+
 @pytest.mark.parametrize("lacking", ["source", "support", "no source"])
 def test_each_thing_that_is_not_there_alone_makes_the_answer_partial_003_090(
     store: Store, branch: Branch, lacking: str

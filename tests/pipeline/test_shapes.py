@@ -27,6 +27,12 @@ OBSERVATION = observation_data(observed("seen", sources=("e1", "e2")))
 REFLECTION = reflection_data(concluded("a fact", "0123456789ab"))
 
 
+def test_a_record_counts_with_its_id_and_all_that_its_line_says_003_085() -> None:
+    """Twelve characters and two brackets, a space, then its content; an observation's time and relevance too."""
+    assert concluded("abcd").tokens == (14 + 1 + 4 + 3) // 4
+    assert observed("abcd", "low").tokens == (14 + 1 + 16 + 1 + 5 + 1 + 4 + 3) // 4
+
+
 def test_names_are_those_of_the_pi_ledger_003_148() -> None:
     assert set(OBSERVATION) == {"id", "content", "timestamp", "relevance", "sourceEntryIds", "tokenCount"}
     assert set(REFLECTION) == {"id", "content", "supportingObservationIds", "tokenCount"}
