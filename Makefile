@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check format bench mutants eval docs clean
+.PHONY: demo test check format bench mutants eval fuzz docs clean
 
 demo: $(READY)
 	@rm -f demo.sqlite demo.sqlite.* demo.sqlite-*
@@ -35,6 +35,10 @@ mutants: $(READY)
 eval: $(READY)
 	@$(BIN)/python -m evals $(if $(MODEL),--model '$(MODEL)') $(if $(BASE_URL),--base-url '$(BASE_URL)') \
 	  $(if $(PROMPTS),--prompts '$(PROMPTS)') $(if $(LEAST),--least $(LEAST)) $(CASES)
+
+# make fuzz SEEDS=2000 [FROM=0] [JOBS=2]; docs/reliability.md, "Interleavings"
+fuzz: $(READY)
+	@$(BIN)/python -m tests.fuzz --seeds $(or $(SEEDS),200) --from $(or $(FROM),0) --jobs $(or $(JOBS),1)
 
 docs: $(READY)
 	$(BIN)/python docs/refresh.py

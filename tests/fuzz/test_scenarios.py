@@ -1,7 +1,17 @@
 """Seeds that failed once, shrunk: what each of them broke is mended."""
 
+from pathlib import Path
+
+import pytest
+from builders import reply, say
 from fuzz.acts import Compact, Deliver
 from fuzz.playing import Die, Run, Scenario, play
+from ledgers import ids_of, take, turns
+
+from minutebook.pipeline.branches import Path as SourcePath
+from minutebook.pipeline.branches import load_branch
+from minutebook.pipeline.sessions import load_session
+from minutebook.store.sqlite import SqliteStore
 
 
 def test_a_copy_that_turned_knows_what_it_left() -> None:
@@ -67,3 +77,20 @@ def test_paths_are_looked_up_while_another_actor_stands_in_the_middle_of_a_look_
         moves=[Run(name, 1) for _ in range(80) for name in ("host of a", "second host of a")],
     )
     assert play(scenario).broken == []
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_what_follows_an_entry_on_a_path_that_the_copy_left(tmp_path: Path, typed: bool) -> None:
+    """1: it never goes into the other session's branch: a prompt forks from there, an answer stays where it came."""
+    went_back = [*turns(6), say("again", id="x", parent="e1"), reply("yes", id="y", parent="x")]
+    store = SqliteStore(tmp_path / "store.db", create=True)
+    take(store, went_back, "a")
+    take(store, went_back, "b")
+    late = say("go on there", id="z", parent="e5") if typed else reply("late", id="z", parent="e5")
+    take(store, [late], "b")
+    stands = load_branch(store, load_session(store, "neutral:b").branch)
+    shared = ["e0", "e1", "e2", "e3", "e4", "e5"] if typed else ["e0", "e1", "x", "y"]
+    assert [placed.entry.id for placed in SourcePath(store, stands).walk()] == [*shared, "z"]
+    assert ids_of(store, "neutral:a") == ["e0", "e1", "e2", "e3", "e4", "e5"]
+    assert ids_of(store, "neutral:a@x") == ["x", "y"]
+    store.close()
