@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from fuzz.acts import work_once
+from fuzz.acts import Compact, work_once
 from fuzz.folds import WithoutCaches, different, wrong_sums
 from fuzz.invariants import misnumbered_jobs, unsettled
 from fuzz.minds import ROLES
@@ -74,7 +74,8 @@ def at_once(world: World, wrote: Iterable[str], ledgers: Ledgers) -> list[str]:
 def settle(world: World, mind: str) -> list[str]:
     """Hosts deliver their files once more, and workers work until there is nothing left; what keeps them from it."""
     store = world.store
-    for session in sorted({delivery.session.partition(":")[2] for delivery in world.delivered}):
+    sessions = sorted({delivery.session.partition(":")[2] for delivery in world.delivered})
+    for session in sessions:
         world.deliver(store, session, world.file(session))
     world.clock += world.settings.job_deadline_seconds + 1
     dispatcher = Dispatcher(store, world.settings_for)
@@ -84,6 +85,8 @@ def settle(world: World, mind: str) -> list[str]:
     broken += unsettled(store, world.settings, idle_too=False)  # the board alone leads to what turns made due
     if broken:
         return broken
+    for session in sessions:  # what follows rests on a compaction that was confirmed
+        Compact(session, back=world.seed % 5).run(world, store)
     world.clock += world.settings.flush_idle_seconds + 1
     dispatcher = Dispatcher(store, world.settings_for)
     dispatcher.sweep()
