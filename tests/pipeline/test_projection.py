@@ -323,6 +323,17 @@ def test_a_digest_and_a_fold_past_the_fork_are_not_the_childs_003_158(store: Sto
     ]
 
 
+def test_a_digest_whose_watermark_is_not_on_the_path_is_ignored_003_158(store: Store) -> None:
+    """Such as one that was imported with a marker of its own."""
+    root = conversation(store, 10)
+    reflected(store, root, 4, OLD)
+    reflected(store, root, 9, NEW)
+    digested(store, root, 4, "both of them", NEW)
+    child = deliver(store, [say("elsewhere", id="child", parent="e5")])
+    assert at(store, child, 7).digest is None
+    assert contents(at(store, child, 7)) == ["an old conclusion"]
+
+
 def test_a_fold_before_the_fork_is_the_childs_too_003_158(store: Store) -> None:
     root = conversation(store, 10)
     batch(store, root, 0, 4, FIRST)
