@@ -6,14 +6,16 @@ from minutebook.tokens import IMAGE_TOKENS, estimate_tokens
 
 def entry_text(entry: SourceEntry) -> str:
     """Text as it is, thinking, tool calls with their JSON arguments, placeholders for the rest; one part a line."""
+    if len(entry.parts) == 1:  # most have one, and all are asked as they come in
+        return part_text(entry.parts[0])
     return "\n".join([text for text in map(part_text, entry.parts) if text])
 
 
 def part_text(part: Part) -> str:
     """One part; "" for one that holds nothing."""
-    if part.kind == "text":  # most are, and this is asked of every part that comes in
-        return part.text
     match part.kind:
+        case "text":
+            return part.text
         case "thinking":
             return f"[thinking]\n{part.text}" if part.text else ""
         case "tool_call":
