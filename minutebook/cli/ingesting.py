@@ -84,7 +84,12 @@ def found_files(paths: Iterable[Path]) -> tuple[list[Path], list[Report]]:
             inside = sorted(file for file in path.rglob("*.json*") if _is_meant(file))
             files.update(dict.fromkeys(file.absolute() for file in inside))
             if not inside:
-                failed.append(Report(path=str(path), error=f"{path}: no .jsonl file and no export in this folder"))
+                failed.append(
+                    Report(
+                        path=str(path),
+                        error=f"{path}: no .jsonl file in this folder, and no .json that is an OpenCode export",
+                    )
+                )
         else:
             files[path.absolute()] = None
     return list(files), failed

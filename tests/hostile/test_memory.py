@@ -67,13 +67,11 @@ def test_record_of_ten_megabytes_costs_a_few_times_its_size(tmp_path: Path, peak
     assert peak(path) < 10 * len(row)
 
 
-@pytest.mark.parametrize(
-    "junk", [b"[" * 10_000_000, b'{"a":' * 2_000_000, b'"' + b"\\" * 10_000_000, b"x" * 10_000_000]
-)
+@pytest.mark.parametrize("junk", [b"[" * 10_000_000, b'{"a":' * 1_000_000, b'"' + b"\\" * 3_000_000, b"x" * 10_000_000])
 @pytest.mark.parametrize("sample", [NEUTRAL, OPENCODE], ids=lambda sample: sample.name)
-def test_ten_megabytes_that_are_no_record(tmp_path: Path, peak: Peak, sample: Sample, junk: bytes) -> None:
+def test_megabytes_that_are_no_record(tmp_path: Path, peak: Peak, sample: Sample, junk: bytes) -> None:
     """In an export they are within a message; what is not closed there makes the document no whole one."""
     path = tmp_path / f"junk{sample.suffix}"
     whole = junk if sample is NEUTRAL else json.dumps(junk.decode()).encode()
     path.write_bytes(sample.file([*(encoded(head) for head in sample.head), whole, *prompts(sample, 3)]))
-    assert peak(path) < 10 * len(junk)
+    assert peak(path) < 10 * len(whole)
