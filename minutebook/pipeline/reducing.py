@@ -31,15 +31,17 @@ from minutebook.records import (
     Reflection,
 )
 
-ROW_BYTES = 208 * 1024
-"""Rows of both kinds: more than compaction_max_tokens can show at its default."""
-REFLECTION_BYTES = 72 * 1024
-"""Of these, rows of reflections: more than reflection_context_max_tokens can show at its default."""
-ROW_OVERHEAD_BYTES = 70
-"""What a row takes beside its content: its id, time, relevance and numbers."""
-DIGESTS_KEPT = 3
-THIN_SHARE = 0.6
-"""A memory that lost more than the rest of its rows, while others were left out, is better folded again."""
+ROW_BYTES = 224 * 1024
+"""Digests and rows of both kinds. A rendering shows at most compaction_max_tokens: 128,000 bytes at its default."""
+REFLECTION_BYTES = 108 * 1024
+"""Of these, rows of reflections: without a digest they may fill what few observations leave of a rendering."""
+OBSERVATION_OVERHEAD_BYTES, REFLECTION_OVERHEAD_BYTES = 62, 28
+"""What a row takes in a page beside its content: its id, time, relevance and numbers."""
+DIGESTS_KEPT = 2
+SERVED_BYTES = 48 * 1024
+"""Rows of reflections that are served before the observations: a little over reflection_context_max_tokens."""
+THIN_BYTES = 150 * 1024
+"""Observations, and reflections served before them, under which a rendering might come to what was left out."""
 
 
 def reduced(memory: Memory, *, floor: int | None = None) -> Memory:
@@ -52,8 +54,10 @@ def reduced(memory: Memory, *, floor: int | None = None) -> Memory:
 
 
 def is_thin(memory: Memory) -> bool:
-    """Whether a reduced memory has room for many of the rows that it left out."""
-    return bool(memory.beyond.observations) and _bytes(memory) < THIN_SHARE * ROW_BYTES
+    """Whether a reduced memory left observations out that may soon have their turn: better to fold it again."""
+    served = min(SERVED_BYTES, sum(map(_reflection_bytes, memory.reflections.values())))
+    observations = sum(map(_observation_bytes, memory.observations.values()))
+    return bool(memory.beyond.observations) and observations + served < THIN_BYTES
 
 
 def shown_of(memory: Memory, visible: Projection) -> Shown:
@@ -121,9 +125,9 @@ class _Reduction:
         """A new memory; the one given stays as it is."""
         memory, old = self.memory, self.memory.beyond
         digests, lost, lost_at_tip = self._digests()
-        reflections, older = self._reflections({digest.through for digest in digests})
-        room = ROW_BYTES - sum(_reflection_bytes(held) for held in reflections.values())
-        observations, least = self._observations(room)
+        reflections, older = self._reflections(digests)
+        taken = [*map(_reflection_bytes, reflections.values()), *(_escaped_bytes(digest) for digest in digests)]
+        observations, least = self._observations(ROW_BYTES - sum(taken))
         cited = citations(older, old.cited)
         return replace(
             memory,
@@ -169,11 +173,15 @@ class _Reduction:
         kept = [each for at, each in enumerate(valid) if at < DIGESTS_KEPT or each in at_tip[:1]]
         return kept, len(valid) - len(kept), sum(each not in kept for each in at_tip)
 
-    def _reflections(self, watermarks: set[str]) -> tuple[dict[str, HeldReflection], list[HeldReflection]]:
-        """The reflections to keep, in their order, and the oldest settled ones, which are left out."""
-        memory = self.memory
+    def _reflections(self, digests: Sequence[HeldDigest]) -> tuple[dict[str, HeldReflection], list[HeldReflection]]:
+        """The reflections to keep, in their order, and the oldest settled ones, which are left out.
+
+        A digest that every later boundary shows tells the older ones: then only what comes after it may be served.
+        """
+        memory, watermarks = self.memory, {digest.through for digest in digests}
         held = [each for key, each in memory.reflections.items() if not self._retired(key)]
-        start, free = len(held), REFLECTION_BYTES
+        told = any(memory.reflections[key].covers <= self.floor for key in watermarks)
+        start, free = len(held), SERVED_BYTES if told else REFLECTION_BYTES
         while start and (free := free - _reflection_bytes(held[start - 1])) >= 0:
             start -= 1
 
@@ -242,20 +250,15 @@ def _shown_less(
     )
 
 
-def _bytes(memory: Memory) -> int:
-    rows = sum(_observation_bytes(held) for held in memory.observations.values())
-    return rows + sum(_reflection_bytes(held) for held in memory.reflections.values())
-
-
 def _observation_bytes(held: HeldObservation) -> int:
-    return ROW_OVERHEAD_BYTES + _escaped_bytes(held.record)
+    return OBSERVATION_OVERHEAD_BYTES + _escaped_bytes(held.record)
 
 
 def _reflection_bytes(held: HeldReflection) -> int:
-    return ROW_OVERHEAD_BYTES + _escaped_bytes(held.record)
+    return REFLECTION_OVERHEAD_BYTES + _escaped_bytes(held.record)
 
 
-def _escaped_bytes(record: Observation | Reflection) -> int:
+def _escaped_bytes(record: Observation | Reflection | HeldDigest) -> int:
     """Of the content as JSON in ASCII."""
     text = record.content
     return len(text) if text.isascii() else len(text.encode("ascii", "backslashreplace"))

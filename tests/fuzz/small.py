@@ -7,7 +7,7 @@ import pytest
 
 from minutebook.pipeline import checkpoints, reducing
 
-SIZES = {"ROW_BYTES": 2_200, "REFLECTION_BYTES": 700, "DIGESTS_KEPT": 1}
+SIZES = {"ROW_BYTES": 2_200, "REFLECTION_BYTES": 700, "SERVED_BYTES": 400, "THIN_BYTES": 1_000, "DIGESTS_KEPT": 1}
 
 
 @contextmanager

@@ -133,9 +133,9 @@ def text_of(page: Page, boundary: int, max_tokens: int, pool: int) -> tuple[obje
 
 
 def made_small(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(reducing, "ROW_BYTES", 2_200)
-    patch.setattr(reducing, "REFLECTION_BYTES", 700)
-    patch.setattr(reducing, "DIGESTS_KEPT", 1)
+    sizes = {"ROW_BYTES": 2_200, "REFLECTION_BYTES": 700, "SERVED_BYTES": 400, "THIN_BYTES": 1_000, "DIGESTS_KEPT": 1}
+    for name, size in sizes.items():
+        patch.setattr(reducing, name, size)
 
 
 STORIES = {
