@@ -242,8 +242,8 @@ class Board(Protocol):
     def rewind_times(self) -> bool:
         """Where times were set by a clock that has gone back since, count them from now on. Called by the sweep."""
 
-    def jobs(self) -> list[JobState]:
-        """Every job on the board, by role and branch."""
+    def jobs(self, *, state: str | None = None) -> list[JobState]:
+        """Every job on the board, or those in one state, by role and branch."""
 
     def wipe_board(self) -> None:
         """Forget all jobs and dirty keys; the sweep derives them again."""

@@ -114,8 +114,9 @@ class Board(Database):
             {"now": self.now()},
         )
 
-    def jobs(self) -> list[JobState]:
-        states = [_job_state(row) for row in self.rows(f"SELECT {JOB_COLUMNS} FROM job")]
+    def jobs(self, *, state: str | None = None) -> list[JobState]:
+        rows = self.rows(f"SELECT {JOB_COLUMNS} FROM job WHERE state = coalesce(?, state)", (state,))
+        states = [_job_state(row) for row in rows]
         return sorted(states, key=lambda state: (state.job.role, state.job.branch, state.job.lineage))
 
     def wipe_board(self) -> None:

@@ -37,7 +37,7 @@ class Dispatcher:
         if not taken:
             return False
         # Read before anything is queued: a job that begins after this sees what made its branch dirty.
-        running = self._running()
+        running = {state.job for state in self._store.jobs(state="running")}
         due = {dirty: self._due_jobs(dirty.key) for dirty in taken}
         # A branch stays dirty while work that is due there is running: it may have begun before the branch moved.
         done = [dirty for dirty, jobs in due.items() if running.isdisjoint(jobs)]
@@ -64,9 +64,6 @@ class Dispatcher:
     def next_flush_at(self) -> float | None:
         """When the next session counts as idle, in the store's seconds."""
         return min(list(self._flush_at.values()), default=None)
-
-    def _running(self) -> set[Job]:
-        return {state.job for state in self._store.jobs() if state.state == "running"}
 
     def _queue(self, jobs: Iterable[Job]) -> None:
         for job in jobs:

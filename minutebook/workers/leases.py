@@ -1,5 +1,6 @@
 """The heartbeat: one thread a process keeps the leases of all its claims, each no longer than its deadline."""
 
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -36,6 +37,7 @@ class Leases:
         self._store = store
         self._held: set[Held] = set()
         self._changed = threading.Condition()
+        self._wakes_at = math.inf
         self._stopping = False
         self._thread: threading.Thread | None = None
 
@@ -52,7 +54,8 @@ class Leases:
         with self._changed:
             self._held.add(held)
             self._start()
-            self._changed.notify()
+            if held.beat_at < self._wakes_at:  # each needless wake costs the job a switch of threads
+                self._changed.notify()
         try:
             yield held
         finally:
@@ -88,6 +91,7 @@ class Leases:
                     return
                 due = self._due()
                 if not due:
+                    self._wakes_at = min((held.beat_at for held in self._held), default=math.inf)
                     self._changed.wait(self._pause())
             for held in due:
                 with suppress(StoreError):  # a busy store: the next beat comes before the lease ends
@@ -97,5 +101,4 @@ class Leases:
         return [held for held in self._held if held.beat_at <= time.monotonic()]
 
     def _pause(self) -> float | None:
-        first = min((held.beat_at for held in self._held), default=None)
-        return None if first is None else max(0.0, first - time.monotonic())
+        return None if self._wakes_at == math.inf else max(0.0, self._wakes_at - time.monotonic())

@@ -140,7 +140,7 @@ class Lane:
             for job in new:
                 self._task(job.role, job.lineage, job.branch)
         self._sent.update(new)
-        self._changed.notify_all()
+        self._changed.notify(waiting + len(new))
         return len(new)
 
     def stop(self) -> None:
@@ -173,7 +173,8 @@ class Lane:
             finally:
                 with self._changed:
                     self._running.remove(job)
-                    self._changed.notify_all()
+                    if self._stopping:  # else nobody waits for it: this thread looks for the next job itself
+                        self._changed.notify_all()
                 self._done()
 
     def _next(self) -> tuple[Job, Any] | None:

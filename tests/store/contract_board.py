@@ -77,6 +77,15 @@ class JobsContract:
         assert not another.queue(JOB)
         assert behind.jobs() == {("observer", "lineage", "branch", "running", 1)}
 
+    def test_jobs_can_be_told_by_their_state(self, store: Store, another: Store) -> None:
+        other = replace(JOB, role="other")
+        for job in (JOB, other):
+            store.queue(job)
+        claimed(take(store))
+        assert [state.job for state in another.jobs(state="running")] == [JOB]
+        assert [state.job for state in another.jobs(state="pending")] == [other]
+        assert [state.job for state in another.jobs()] == [JOB, other]
+
     def test_a_claim_has_one_owner(self, store: Store, another: Store) -> None:
         assert take(store) is None
         store.queue(JOB)

@@ -266,6 +266,7 @@ def test_never_more_than_one_pending_job_for_a_role_and_branch_003_056(store: St
         for size in range(500, 10_001, 500):
             branch = session_of_entries(store, size, start=size - 500)
             assert working.look() == "busy"
+            assert gate.entered.wait(WAIT)
             jobs = [state.job for state in store.jobs()]
             assert len(jobs) == len(set(jobs)) == 1
             most = max(most, len(messages(store_path(store).with_name("store.db.queue"))))
