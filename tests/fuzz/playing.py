@@ -134,7 +134,7 @@ class _Play:
     def _make(self, move: Move) -> None:
         self.played.moves.append(move)
         if isinstance(move, Tick):
-            self.world.clock += move.seconds
+            self.world.pass_time(move.seconds)
             return
         actor = self.actors.get(move.actor)
         if actor is None or actor.finished:

@@ -77,7 +77,7 @@ def settle(world: World, mind: str) -> list[str]:
     sessions = sorted({delivery.session.partition(":")[2] for delivery in world.delivered})
     for session in sessions:
         world.deliver(store, session, world.file(session))
-    world.clock += world.settings.job_deadline_seconds + 1
+    world.pass_time(world.settings.job_deadline_seconds + 1)
     dispatcher = Dispatcher(store, world.settings_for)
     if world.wiped:
         dispatcher.sweep()
@@ -87,7 +87,7 @@ def settle(world: World, mind: str) -> list[str]:
         return broken
     for session in sessions:  # what follows rests on a compaction that was confirmed
         Compact(session, back=world.seed % 5).run(world, store)
-    world.clock += world.settings.flush_idle_seconds + 1
+    world.pass_time(world.settings.flush_idle_seconds + 1)
     dispatcher = Dispatcher(store, world.settings_for)
     dispatcher.sweep()
     return _work_off(world, dispatcher, mind)
@@ -100,6 +100,6 @@ def _work_off(world: World, dispatcher: Dispatcher, mind: str) -> list[str]:
         ready_at = world.store.next_ready_at(ROLES)
         if ready_at is None:
             return []
-        world.clock = max(world.clock, ready_at) + 1
+        world.pass_time(max(0.0, ready_at - world.clock) + 1)
     left = [f"{state.job.role} of {state.job.branch}: {state.error}" for state in world.store.jobs()]
     return [f"5: after {MOST_JOBS} jobs there is still work: {left}"]

@@ -48,12 +48,16 @@ def settings_of(preset: int) -> Settings:
 
 @dataclass
 class World:
-    """Everything of one run. tick: counts what happens, so that deliveries have an order."""
+    """Everything of one run. latest: what the clock ever showed, before it went back.
+
+    tick: counts what happens, so that deliveries have an order.
+    """
 
     seed: int
     folder: Path
     settings: Settings
     clock: float = BEGIN
+    latest: float = BEGIN
     tick: int = 0
     delivered: list[Delivery] = field(default_factory=list)
     minds: list[NamedMind] = field(default_factory=list)
@@ -119,13 +123,18 @@ class World:
         """Mind's name → ids that it was sent."""
         return {mind.name: frozenset(mind.sent) for mind in self.minds}
 
+    def pass_time(self, seconds: float) -> None:
+        """On the store's clock; it may go back."""
+        self.clock += seconds
+        self.latest = max(self.latest, self.clock)
+
     def watch(self, name: str, args: Sequence[Any], call: Callable[[], Any]) -> Any:
         """Do a call; a composition may take the place of another only when that is closed, or too old."""
         if name != "put" or args[0].collection != COMPOSITIONS:
             return call()
         branch = load_branch(self.store, args[0].key)
         before, done, after = read_proposal(self.store, branch), call(), read_proposal(self.store, branch)
-        stood = before and before.open and self.clock - before.opened_at < self.settings.lease_seconds
+        stood = before and before.open and self.latest - before.opened_at < self.settings.lease_seconds
         if before and stood and after and after.open and before.boundary != after.boundary:
             self.broken.append(f"4: {branch.key}: {after.boundary} took the place of {before.boundary}, still open")
         return done
