@@ -6,7 +6,13 @@ from importlib.util import find_spec
 
 import pytest
 from killing.family import MODELS, PRELOADED, Nursery
+from killing.plans import DONE, summary
 from scripted_server import ScriptedServer
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for line in summary(DONE):
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,15 @@ PRELOADED = (
     "minutebook.workers.digester",
     "minutebook.workers.dropper",
 )
-MODELS = ("litellm", "minutebook.workers.model_mind", "minutebook.workers.models_library")
+MODELS = (
+    "litellm",
+    "litellm._service_logger",
+    "litellm.proxy._types",
+    "httpcore",
+    "h2.connection",
+    "minutebook.workers.model_mind",
+    "minutebook.workers.models_library",
+)
 OFFLINE = {
     "OPENAI_API_KEY": "none",
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",

@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -70,5 +71,6 @@ def _set_clock(ahead: float) -> None:
 
 if __name__ == "__main__":
     for module in sys.argv[1:]:
-        importlib.import_module(module)
+        with suppress(ImportError):  # a part of a library that another version of it has not is loaded when it is used
+            importlib.import_module(module)
     main()

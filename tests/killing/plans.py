@@ -4,7 +4,7 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from killing.deaths import Death
@@ -17,7 +17,7 @@ WRITES = frozenset(
 )
 STATEMENTS = 6
 LIVES = 3
-ROUNDS = int(os.environ.get("MINUTEBOOK_KILL_ROUNDS", "20"))
+ROUNDS = int(os.environ.get("MINUTEBOOK_KILL_ROUNDS", "12"))
 ANY_INSTANT = 0.15
 """So many of the kills come from outside, at whatever the process is just doing."""
 
@@ -45,7 +45,7 @@ def plan_of(rng: random.Random, calls: Mapping[str, int], seconds: float, life: 
 
 @dataclass
 class Tally:
-    """What was killed how."""
+    """What was killed how, in one kind of round."""
 
     kind: str
     rounds: int = 0
@@ -53,6 +53,7 @@ class Tally:
     kills: Counter[str] = field(default_factory=Counter)
     calls: Counter[str] = field(default_factory=Counter)
     began: float = field(default_factory=time.perf_counter)
+    seconds: float = 0.0
 
     def note(self, child: Child, code: int) -> None:
         """A child that was to die has ended."""
@@ -63,14 +64,35 @@ class Tally:
         self.kills[death.when if death else "any instant"] += 1
         self.calls[death.call if death else "any instant"] += 1
 
-    def line(self) -> str:
+    def done(self) -> None:
+        """All its rounds passed: it is told at the end of the run."""
+        self.seconds = time.perf_counter() - self.began
+        DONE.append(self)
+
+    def __str__(self) -> str:
         kills = ", ".join(f"{when} {count}" for when, count in sorted(self.kills.items()))
-        calls = ", ".join(f"{call} {count}" for call, count in sorted(self.calls.items()))
-        seconds = time.perf_counter() - self.began
         return (
-            f"{self.kind}: {self.rounds} rounds, {self.kills.total()} kills ({kills}), {self.lived} ended before,"
-            f" {seconds:.0f} s, 0 failures; killed at {calls}"
+            f"{self.kind}: {self.rounds:,} rounds, {self.kills.total():,} kills ({kills}), {self.lived:,} ended before,"
+            f" {self.seconds:,.0f} s, 0 failures"
         )
+
+
+DONE: list[Tally] = []
+
+
+def summary(tallies: Sequence[Tally]) -> list[str]:
+    """A line for each kind, one for all, and one for the calls at which they died."""
+    if not tallies:
+        return []
+    whole = Tally("all")
+    for tally in tallies:
+        whole.rounds += tally.rounds
+        whole.lived += tally.lived
+        whole.seconds += tally.seconds
+        whole.kills += tally.kills
+        whole.calls += tally.calls
+    calls = ", ".join(f"{call} {count}" for call, count in sorted(whole.calls.items()))
+    return [*map(str, tallies), str(whole), f"killed at {calls}"]
 
 
 def doomed(nursery: Nursery, plan: Plan, tally: Tally, act: str, *, ahead: float = 0.0, **args: object) -> bool:

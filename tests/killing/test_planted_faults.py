@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -30,9 +29,9 @@ def test_an_append_in_two_transactions_is_found(nursery: Nursery, tmp_path: Path
     assert played(tmp_path / "whole.db") == 0
 
     def different() -> Iterator[str]:
-        for nth, statement in product((1, 2), (6, 7, 8, 9)):
-            store = tmp_path / f"{nth}-{statement}.db"
-            assert played(store, Death("store.append", nth, "within", statement)) == KILLED
+        for statement in (7, 8, 9):
+            store = tmp_path / f"{statement}.db"
+            assert played(store, Death("store.append", 1, "within", statement)) == KILLED
             try:
                 assert played(store) == 0
             except AssertionError as error:  # it cannot even go on

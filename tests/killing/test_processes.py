@@ -23,4 +23,4 @@ def test_processes_at_once_lose_nothing(nursery: Nursery, tmp_path: Path) -> Non
         tally.rounds += 1
         broken = list(crowd.broken())
         assert not broken, f"seed {seed}: {broken}\n{crowd.members}"
-    print(tally.line())  # noqa: T201
+    tally.done()

@@ -42,7 +42,7 @@ def test_a_worker_killed_in_its_queue_or_its_fifo(nursery: Nursery, scene: Scene
         again.finish()
         scene.tally.rounds += 1
         assert not (broken := list(again.broken())), f"{plan}: {broken}"
-    print(scene.tally.line())  # noqa: T201
+    scene.tally.done()
 
 
 @pytest.mark.parametrize("left", [b"", b"SQLite format 3\0", b"\0" * 4096])

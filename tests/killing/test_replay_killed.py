@@ -56,7 +56,7 @@ def kill_often(nursery: Nursery, wanted: list[Undisturbed], folder: Path, tally:
         tally.rounds += 1
         different = list(differences(session.result, result_of(store)))
         assert not different, f"round {number}: {plans}: {different}"
-    print(tally.line())  # noqa: T201
+    tally.done()
 
 
 @pytest.mark.timeout(120 + 5 * ROUNDS)

@@ -13,8 +13,8 @@ from killing.plans import ANY_INSTANT, ROUNDS, Plan, Tally
 
 from minutebook.store.sqlite import SqliteStore
 
-KILLS_WHILE_WRITING = max(80, ROUNDS)
-KILLS_WHILE_OPENING = max(30, ROUNDS // 2)
+KILLS_WHILE_WRITING = max(40, ROUNDS)
+KILLS_WHILE_OPENING = max(15, ROUNDS // 2)
 STATEMENTS_OF_THE_SCHEMA = 12
 WRITING_SECONDS = 0.03
 
@@ -74,7 +74,7 @@ def test_a_writer_killed_at_any_instant(nursery: Nursery, tmp_path: Path) -> Non
         assert length == held
     assert held > KILLS_WHILE_WRITING
     assert BehindSqlite(path).checked() == "ok"
-    print(tally.line())  # noqa: T201
+    tally.done()
 
 
 @pytest.mark.timeout(120 + KILLS_WHILE_OPENING)
@@ -87,4 +87,4 @@ def test_a_process_killed_while_it_creates_the_store(nursery: Nursery, tmp_path:
         acknowledged = acknowledged_by(nursery, plan, tally, path, first=0, batch=2)
         with closing(SqliteStore(path, busy_seconds=5)) as store:
             assert store.tip("s").length == assert_whole(path, acknowledged, 2)
-    print(tally.line())  # noqa: T201
+    tally.done()

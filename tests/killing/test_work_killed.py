@@ -24,7 +24,7 @@ def scenes(nursery: Nursery, folder: Path, tally: Tally, rounds: int, sets: Sequ
         tally.rounds += 1
         broken = list(scene.broken())
         assert not broken, f"seed {seed}: {broken}"
-    print(tally.line())  # noqa: T201
+    tally.done()
 
 
 def grow_under(scene: Scene, known: Usual) -> None:
