@@ -85,13 +85,12 @@ def _statements(script: str) -> Iterator[str]:
             pending = ""
 
 
-def _inode_of(path: Path) -> tuple[int, int] | None:
-    """What tells a file from any other; None where there is none."""
+def _stat(path: Path) -> os.stat_result | None:
+    """None where there is no file."""
     try:
-        found = os.stat(path)  # noqa: PTH116 (a third of Path.stat's time, before each write)
+        return os.stat(path)  # noqa: PTH116 (a third of Path.stat's time, before each write)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return found.st_dev, found.st_ino
 
 
 def bound(text: str) -> str | bytes:
@@ -211,7 +210,7 @@ class Database:
         self._synchronous = "FULL"
         with translated(self.path), PREPARING:
             self._prepare_file(create)
-            self._inode = _inode_of(self.path)
+            self._opened = _stat(self.path)
             self._immutable = _lies_still(self.path)
         try:
             with translated(self.path):
@@ -222,6 +221,8 @@ class Database:
                     self._synchronous = "NORMAL"
                     connection.execute("PRAGMA synchronous = NORMAL")
                 _migrate(connection)
+                self._check_in_place()
+                self._opened = _stat(self.path)
         except BaseException:
             self.close()
             raise
@@ -277,8 +278,12 @@ class Database:
 
         SQLite would go on writing to what was removed, or into the files beside a new store that belong to that one.
         """
-        if _inode_of(self.path) != self._inode:
+        opened, now = self._opened, _stat(self.path)
+        if opened is None or now is None or (now.st_ino, now.st_dev) != (opened.st_ino, opened.st_dev):
             raise StoreGone(f"{self.path}: the store was removed or replaced while it was open: start again")
+        if now.st_size < opened.st_size:  # it only grows; what SQLite has in its cache would hide it for long
+            said = "the store became smaller while it was open: start again, and restore it from a backup if need be"
+            raise StoreCorrupt(f"{self.path}: {said}")
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
