@@ -285,6 +285,16 @@ class Database:
             said = "the store became smaller while it was open: start again, and restore it from a backup if need be"
             raise StoreCorrupt(f"{self.path}: {said}")
 
+    def check_file(self) -> None:
+        """Raise StoreCorrupt where the file holds no store any more, which this process' caches may hide for long."""
+        with translated(self.path):
+            self._check_in_place()
+            fresh = self._new_connection()
+            try:
+                _check_ours(fresh, self.path)
+            finally:
+                fresh.close()
+
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """One write transaction on this thread's connection."""

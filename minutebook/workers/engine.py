@@ -20,7 +20,7 @@ from minutebook.workers.leases import Leases
 from minutebook.workers.owners import new_owner, release_the_dead
 from minutebook.workers.queues import QUEUE_SUFFIX, Lane
 from minutebook.workers.runner import Minds, RoleModules, SettingsFor, role_module, run_job
-from minutebook.workers.waking import Waker, change_counter, wake_path_of
+from minutebook.workers.waking import Waker, change_counter, check_file, wake_path_of
 
 MEMORY_ROLES = ("observer", "reflector", "digester", "dropper")
 ALL_ROLES = (*MEMORY_ROLES, "judge")
@@ -205,6 +205,7 @@ class Engine:
         if not went_back and now < self._sweep_at:
             return
         self._swept_at, self._sweep_at = now, now + self._sweep_seconds
+        check_file(self._store)
         self._store.rewind_times()
         release_the_dead(self._store)
         self._dispatcher.forget_questions()  # they expire by time alone

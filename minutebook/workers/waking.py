@@ -29,6 +29,13 @@ def change_counter(store: Store) -> int | None:
     return None if data_version is None else int(data_version())
 
 
+def check_file(store: Store) -> None:
+    """Look whether what the store is open on is a store still; nothing where it is no file."""
+    check = getattr(store, "check_file", None)
+    if check is not None:
+        check()
+
+
 class Waker:
     """One dispatcher's ear. wake may be called from any thread, the rest from the dispatcher's."""
 

@@ -154,9 +154,10 @@ def test_a_worker_whose_store_is_gone_says_so_and_ends(tmp_path: Path, way: Call
 
 @pytest.mark.parametrize("content", [b"", b"rubbish " * 100_000], ids=["cut", "rubbish"])
 def test_a_worker_whose_store_is_spoilt_ends_with_a_line(tmp_path: Path, content: bytes) -> None:
+    """At its next sweep at the latest, here after a second."""
     path = tmp_path / "store.db"
     assert om("ingest", talk(tmp_path / "s1.jsonl", 40), "--store", path).returncode == 0
-    with om_running("worker", "--store", path) as working:
+    with om_running("worker", "--store", path, env={**os.environ, "MINUTEBOOK_SWEEP_SECONDS": "1"}) as working:
         until(lambda: wake(str(path)))
         path.write_bytes(content)
         wake(str(path))
