@@ -109,8 +109,8 @@ def compose_memory(
                 raise CompactionOpen(f"{branch.key}: a compaction at entry {held.boundary} is still open")
             if held.settings == shaping_hash(settings):
                 return Composition(**held.composed, first_kept=first_kept, tokens_before=tokens_before)
-        length = memory_length(store, branch)
-        composed = _compose(store, branch, boundary, settings, length)
+        length, page = _page_now(store, branch)
+        composed = _compose(store, branch, boundary, settings, length, page)
         if composed is None or _propose(store, branch, composed, length, settings, held):
             return composed and replace(composed, first_kept=first_kept, tokens_before=tokens_before)
     raise StoreBusy(f"{branch.key}: {COMPOSE_TRIES} other compactions came first; try again")
@@ -118,7 +118,7 @@ def compose_memory(
 
 def look_at_memory(store: Store, branch: Branch, boundary: int, settings: Settings) -> Composition | None:
     """What compose_memory would return, recording nothing: `om compact`."""
-    return _compose(store, branch, boundary, settings, memory_length(store, branch))
+    return _compose(store, branch, boundary, settings, *_page_now(store, branch))
 
 
 def shaping_hash(settings: Settings) -> str:
@@ -131,8 +131,21 @@ def read_until(store: Store, branch: Branch, length: int) -> list[MemoryEntry]:
     return [e for e in ledger.read_memory(store, branch) if e.branch != branch.key or e.index < length]
 
 
-def _compose(store: Store, branch: Branch, boundary: int, settings: Settings, length: int) -> Composition | None:
-    page = read_page(store, branch, length)
+def _page_now(store: Store, branch: Branch) -> tuple[int, Page | None]:
+    """Length of the branch's memory and its page; None when it has none, and not just an older or a newer one."""
+    length = memory_length(store, branch)
+    for _ in range(COMPOSE_TRIES):
+        page = read_page(store, branch, length)
+        now = memory_length(store, branch)
+        if page is not None or now == length:
+            return length, page
+        length = now
+    return length, None
+
+
+def _compose(
+    store: Store, branch: Branch, boundary: int, settings: Settings, length: int, page: Page | None
+) -> Composition | None:
     if page is not None:
         with suppress(BeyondCheckpoint):
             return _composed_of(page, store, branch, boundary, settings)
