@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from builders import call, concluded, deliver, observed, reply, result, say
+from ledgers import Counting
 from memories import (
     Clock,
     batch,
@@ -31,7 +32,7 @@ from minutebook.pipeline.folds import read_proposal
 from minutebook.pipeline.rendering import EXTRACT_HEADING, OBSERVATIONS_HEADING, parts_of
 from minutebook.records import FOLD, Branch, MemoryEntry
 from minutebook.settings import Settings
-from minutebook.store.kernel import Job, Store
+from minutebook.store.kernel import Job, Store, Tip
 from minutebook.store.sqlite import SqliteStore
 from minutebook.tokens import estimate_tokens
 
@@ -316,3 +317,30 @@ def test_a_child_composes_from_its_own_path_003_156(store: Store, branch: Branch
     text = look(store, child, 26).text
     assert FIRST.content in text and "only the parent's" not in text
     assert lines_under(text, EXTRACT_HEADING)[-1] == "- user (child): elsewhere"
+
+
+class Overtaken(Counting):
+    """A store on which a commit lands just after the length of the memory was read."""
+
+    def __init__(self, store: Store, branch: Branch) -> None:
+        super().__init__(store)
+        self.branch = branch
+        self.overtaken = False
+
+    def tip(self, stream: str) -> Tip:
+        """As it was before the commit."""
+        found = self.store.tip(stream)
+        if not self.overtaken:
+            self.overtaken = True
+            batch(self.store, self.branch, 20, 30, SECOND_LATE)
+        return found
+
+
+SECOND_LATE = observed("a late one", sources=("e20",))
+
+
+def test_beside_a_commit_it_takes_the_newer_page_and_folds_nothing(store: Store, branch: Branch) -> None:
+    beside = Overtaken(store, branch)
+    composed = compose_memory(beside, branch, 40, DEFAULTS)  # type: ignore[arg-type]
+    assert composed is not None and "a late one" in composed.text
+    assert beside.calls["read"] == 1, "only the sources of the extract"
