@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import click
 
 from minutebook.cli.options import JSON, placed
-from minutebook.cli.place import Place
+from minutebook.cli.place import ONLY_SUB_AGENTS, Place
 from minutebook.cli.showing import counted, harmless, remark, tokens, write, write_json
 from minutebook.errors import BadInput
 from minutebook.pipeline import ledger
@@ -35,6 +35,7 @@ def view(place: Place, full: bool, copy: bool | None) -> None:
     """
     text = view_text(place, full=full)
     write(text)
+    _say_whose(place)
     if not full and not _compacted(place):
         write(f"\n{NOT_COMPACTED}")
     if copy or (copy is None and sys.stdout.isatty()):
@@ -49,6 +50,11 @@ def view_text(place: Place, *, full: bool) -> str:
         return "\n".join(view_lines(full_projection(page_of(fold(entries)), digest_tokens=share), "recorded"))
     chain = [each.key for each in ledger.chain_of(place.store, place.branch)]
     return "\n".join(view_lines(visible_projection(entries, chain, digest_tokens=share), "visible"))
+
+
+def _say_whose(place: Place) -> None:
+    if not place.branch.key and place.sessions:
+        remark(f"om: {ONLY_SUB_AGENTS}")
 
 
 def _compacted(place: Place) -> bool:
@@ -99,6 +105,7 @@ def compact(place: Place, boundary: int | None, keep: int | None, as_json: bool)
     if boundary is not None and boundary > length:
         raise BadInput(f"--boundary {boundary:,}: the branch has {counted(length, 'entry', 'entries')}")
     cut = boundary_keeping(path, keep or 0) if boundary is None else boundary
+    _say_whose(place)
     composed = look_at_memory(place.store, place.branch, cut, settings) if place.branch.key else None
     if as_json:
         write_json(

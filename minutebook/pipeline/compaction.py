@@ -104,7 +104,7 @@ def compose_memory(
     """
     for _ in range(COMPOSE_TRIES):
         held = read_proposal(store, branch)
-        if held is not None and _is_open(store, held, settings):
+        if held is not None and held.is_open_at(store.now(), settings.lease_seconds):
             if held.boundary != boundary:
                 raise CompactionOpen(f"{branch.key}: a compaction at entry {held.boundary} is still open")
             if held.settings == shaping_hash(settings):
@@ -198,10 +198,6 @@ def _extract(path: Path, observed: int, boundary: int, settings: Settings) -> li
         return []
     room = min(settings.extract_max_tokens, extract_room(settings.compaction_max_tokens))
     return extract_lines(path.read(start, stop), room, unread=start - observed)
-
-
-def _is_open(store: Store, proposal: Proposal, settings: Settings) -> bool:
-    return proposal.open and store.now() - proposal.opened_at < settings.lease_seconds
 
 
 def _propose(

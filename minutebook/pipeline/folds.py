@@ -37,6 +37,10 @@ class Proposal:
     open: bool = True
     version: int = 0
 
+    def is_open_at(self, now: float, open_seconds: float) -> bool:
+        """Whether its host may still confirm it; of one that lies ahead, because the clock went back, nobody knows."""
+        return self.open and abs(now - self.opened_at) < open_seconds
+
 
 def read_proposal(store: Store, branch: Branch) -> Proposal | None:
     """The branch's last proposal, open or not."""

@@ -255,7 +255,7 @@ def work_done(store: Store, branch: Branch) -> dict[str, dict[str, Any]]:
 
 def _open_boundary(store: Store, branch: Branch, settings: Settings) -> int | None:
     proposal = read_proposal(store, branch)
-    if proposal is None or not proposal.open or store.now() - proposal.opened_at >= settings.lease_seconds:
+    if proposal is None or not proposal.is_open_at(store.now(), settings.lease_seconds):
         return None
     return proposal.boundary
 

@@ -97,6 +97,14 @@ def test_an_open_composition_ends_by_confirmation_failure_or_time_003_079(
     assert [each.covers for each in folds(store, branch)] == [30]
 
 
+def test_an_open_composition_holds_nobody_up_when_the_clock_went_back(
+    store: Store, branch: Branch, clock: Clock
+) -> None:
+    composed(store, branch, 30)
+    clock.now -= 86_400
+    assert composed(store, branch, 31).boundary == 31
+
+
 def test_an_abandoned_one_leaves_visible_memory_as_it_was_003_077(store: Store, branch: Branch) -> None:
     composed(store, branch, 30)
     abandon_fold(store, branch)
