@@ -11,7 +11,10 @@ from killing.deaths import Death
 from killing.family import KILLED, Child, Nursery
 
 WRITES = frozenset(
-    [f"store.{name}" for name in ("open", "append", "put", "delete", "mark_dirty", "settle_dirty")]
+    [
+        f"store.{name}"
+        for name in ("open", "append", "put", "delete", "mark_dirty", "settle_dirty", "rewind_times", "wipe_board")
+    ]
     + [f"store.{name}" for name in ("queue", "claim", "beat", "finish", "fail")]
     + [f"queue.{name}" for name in ("initialize_schema", "enqueue", "dequeue")]
 )

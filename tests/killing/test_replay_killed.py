@@ -16,7 +16,7 @@ from scripted_server import ScriptedServer
 
 SESSIONS = 4
 ROUNDS = rounds_of(0.4)
-MODEL_ROUNDS = rounds_of(0.1)
+MODEL_ROUNDS = rounds_of(0.05)
 LATER_SECONDS = SETTINGS.job_deadline_seconds + 1
 """When what a dead process held is free again; half of the time the next one comes at once, and waits for it."""
 

@@ -11,7 +11,7 @@ from killing.scripted import answer_about, model_words
 from scripted_server import ScriptedServer
 
 ROUNDS = rounds_of(0.2)
-MODEL_ROUNDS = rounds_of(0.1)
+MODEL_ROUNDS = rounds_of(0.05)
 REPLAY_ROUNDS = rounds_of(0.2)
 
 
