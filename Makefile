@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check format bench mutants eval fuzz docs clean
+.PHONY: demo test check format bench mutants eval fuzz kills docs clean
 
 demo: $(READY)
 	@rm -f demo.sqlite demo.sqlite.* demo.sqlite-*
@@ -39,6 +39,11 @@ eval: $(READY)
 # make fuzz SEEDS=2000 [FROM=0] [JOBS=2]; docs/reliability.md, "Interleavings"
 fuzz: $(READY)
 	@$(BIN)/python -m tests.fuzz --seeds $(or $(SEEDS),200) --from $(or $(FROM),0) --jobs $(or $(JOBS),1)
+
+# make kills ROUNDS=600 SEEDS=500; docs/reliability.md, "Killed processes"
+kills: $(READY)
+	@MINUTEBOOK_KILL_ROUNDS=$(or $(ROUNDS),100) MINUTEBOOK_PROCESS_SEEDS=$(or $(SEEDS),50) \
+	  $(BIN)/python -m pytest -q tests/killing
 
 docs: $(READY)
 	$(BIN)/python docs/refresh.py
