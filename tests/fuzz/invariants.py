@@ -129,7 +129,7 @@ def misnumbered_jobs(store: Store) -> Iterator[str]:
 
 def stuck(store: Store, settings: Settings) -> Iterator[str]:
     """After the workers came to rest: roles that are due, jobs, marks and questions that are left."""
-    yield from unsettled(store, settings, idle_too=True)
+    yield from unsettled(store, settings, by_turns=False)
     for state in store.jobs():
         yield f"5: {state.job.branch}: a job of the {state.job.role} is left, {state.state}, {state.error!r}"
     for dirty in store.take_dirty(100):
@@ -138,13 +138,16 @@ def stuck(store: Store, settings: Settings) -> Iterator[str]:
         yield f"5: {question.branch}: question {question.id} is open"
 
 
-def unsettled(store: Store, settings: Settings, *, idle_too: bool) -> Iterator[str]:
-    """Roles that are due. idle_too: also because a session ended or went quiet, which the board alone need not know."""
+def unsettled(store: Store, settings: Settings, *, by_turns: bool) -> Iterator[str]:
+    """Roles that are due. by_turns: only by what was written to the branch, which its mark on the board tells.
+
+    That a session ended or went quiet, or that a factor learned on another branch brings this one over a threshold,
+    only a sweep need find.
+    """
     for key in look(store).branches:
         state = read_state(store, load_branch(store, key))
-        if not idle_too:
-            state = replace(state, ended=False, idle_seconds=0.0)
-        for role, why in due_roles(state, settings).items():
+        plain = replace(state, ended=False, idle_seconds=0.0, factor=min(1.0, state.factor)) if by_turns else state
+        for role, why in due_roles(plain, settings).items():
             yield f"5: {key}: the {role} is due and nobody knows: {why}"
 
 

@@ -82,7 +82,7 @@ def settle(world: World, mind: str) -> list[str]:
     if world.wiped:
         dispatcher.sweep()
     broken = _work_off(world, dispatcher, mind)
-    broken += unsettled(store, world.settings, idle_too=False)  # the board alone leads to what turns made due
+    broken += unsettled(store, world.settings, by_turns=True)  # the board alone leads to what turns made due
     if broken:
         return broken
     for session in sessions:  # what follows rests on a compaction that was confirmed
