@@ -76,6 +76,9 @@ class Session:
             self.branches.append(branch.key)
 
 
+_FIELDS = frozenset(each.name for each in fields(Session))
+
+
 def find_session(store: Store, key: str) -> Session | None:
     """The session of that key, or None."""
     document = store.get(SESSIONS, key)
@@ -153,5 +156,4 @@ def _add(counts: dict[str, int], more: dict[str, int]) -> None:
 
 def _session(body: str, version: int) -> Session:
     data = codec.from_json(body)
-    names = {each.name for each in fields(Session)}
-    return Session(**{key: value for key, value in data.items() if key in names}, version=version)
+    return Session(**{key: value for key, value in data.items() if key in _FIELDS}, version=version)
