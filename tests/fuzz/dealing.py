@@ -9,7 +9,7 @@ from fuzz.minds import WAYS
 from fuzz.playing import Scenario
 from fuzz.story import story_of
 
-SEEDS = int(os.environ.get("MINUTEBOOK_FUZZ_SEEDS", "36"))
+SEEDS = int(os.environ.get("MINUTEBOOK_FUZZ_SEEDS", "24"))
 """How many seeds the tests play, and which is the first."""
 FIRST = int(os.environ.get("MINUTEBOOK_FUZZ_FROM", "0"))
 GOOD = ("diligent", "extractive", "diligent", "mixed")

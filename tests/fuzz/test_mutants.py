@@ -136,11 +136,11 @@ PLANTED: dict[Plant, int] = {
     coverage_moves_on_failure: 3,
     a_dirty_mark_is_lost: 0,
     a_fork_inherits_all_that_its_parent_has: 1,
-    a_checkpoint_answers_for_any_length: 1,
+    a_checkpoint_answers_for_any_length: 10,
     a_composition_is_written_over: 23,
     results_of_tools_are_not_redacted: 0,
     a_chunk_covers_one_entry_more_than_it_sends: 0,
-    the_extract_begins_one_entry_late: 0,
+    the_extract_begins_one_entry_late: 1,
     a_copy_forgets_where_it_turned: 4,
 }
 """Fault → a seed that found it when this was written: tried first, so that the test is short."""
