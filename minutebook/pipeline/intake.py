@@ -266,9 +266,14 @@ class _Intake:
     def _fork(self, spine: Spine, fork: int, entry: SourceEntry) -> Spine:
         self._flush()
         self.importer.flush()  # what came before the fork is inherited
-        owner = spine.path.owner(max(fork - 1, 0))
+        owner = spine.path.owner(fork - 1) if fork else self._first_branch(spine)
         key = fork_key(self.session.key, entry)
         return self._enter(fork_branch(self.store, owner, fork=fork, key=key, session=self.session))
+
+    def _first_branch(self, spine: Spine) -> Branch:
+        """What a new root hangs on, which shares nothing: roots one behind the other would be an ever longer chain."""
+        own = self.session.branches
+        return self.places.spine_of(own[0]).branch if own else spine.path.owner(0)
 
     def _enter(self, branch: Branch) -> Spine:
         if self.current is None or self.current.branch.key != branch.key:

@@ -11,7 +11,8 @@ from test_fuzzed_transcripts import GOOD, texts_in
 from transcripts import CLAUDE, CODEX, NEUTRAL, OPENCODE, PI_V1, PI_V3, SAMPLES, Sample, encoded
 
 from minutebook.hosts.detecting import READERS
-from minutebook.pipeline.sessions import SESSIONS
+from minutebook.pipeline.branches import load_branch
+from minutebook.pipeline.sessions import SESSIONS, list_sessions
 from minutebook.pipeline.sourcetext import entry_text
 from minutebook.records import SourceEntry
 from minutebook.store.opening import open_store
@@ -188,3 +189,18 @@ def test_what_a_session_remembers_stays_small(place: Path, sample: Sample) -> No
     finally:
         store.close()
     assert "other kinds" in run("status", "--json").stdout
+
+
+def test_many_roots_do_not_hang_on_one_another(place: Path) -> None:
+    """Every prompt without a parent opens a branch: each beside the others, or the next one is ever dearer."""
+    path = place / "s.jsonl"
+    rows = [encoded(PI_V3.prompt(number, f"root {number}")) for number in range(300)]
+    path.write_bytes(PI_V3.file([*(encoded(row) for row in PI_V3.head), *rows]))
+    run("ingest", str(path), code=0)
+    store = open_store(os.environ["MINUTEBOOK_STORE"], create=True)
+    try:
+        branches = [load_branch(store, key) for key in list_sessions(store)[0].branches]
+    finally:
+        store.close()
+    assert len(branches) == 300
+    assert {branch.parent for branch in branches[1:]} == {branches[0].key}
