@@ -233,7 +233,7 @@ def still_open(world: World, store: Store, branch: Branch, held: Proposal) -> bo
     """Whether this very proposal stands open now, so that it stood open all the time since it was read."""
     now = read_proposal(store, branch)
     expires = held.opened_at + world.settings.lease_seconds
-    return now == held and held.open and store.now() < expires
+    return now == held and held.open and store.now() < expires and not world.went_back
 
 
 def work_once(world: World, store: Store, dispatcher: Dispatcher, mind: str, nth: int = 0) -> bool:

@@ -48,16 +48,13 @@ def settings_of(preset: int) -> Settings:
 
 @dataclass
 class World:
-    """Everything of one run. latest: what the clock ever showed, before it went back.
-
-    tick: counts what happens, so that deliveries have an order.
-    """
+    """Everything of one run. tick: counts what happens, so that deliveries have an order."""
 
     seed: int
     folder: Path
     settings: Settings
     clock: float = BEGIN
-    latest: float = BEGIN
+    went_back: bool = False
     tick: int = 0
     delivered: list[Delivery] = field(default_factory=list)
     minds: list[NamedMind] = field(default_factory=list)
@@ -126,7 +123,7 @@ class World:
     def pass_time(self, seconds: float) -> None:
         """On the store's clock; it may go back."""
         self.clock += seconds
-        self.latest = max(self.latest, self.clock)
+        self.went_back = self.went_back or seconds < 0
 
     def watch(self, name: str, args: Sequence[Any], call: Callable[[], Any]) -> Any:
         """Do a call; a composition may take the place of another only when that is closed, or too old."""
@@ -134,7 +131,8 @@ class World:
             return call()
         branch = load_branch(self.store, args[0].key)
         before, done, after = read_proposal(self.store, branch), call(), read_proposal(self.store, branch)
-        stood = before and before.open and self.latest - before.opened_at < self.settings.lease_seconds
+        young = before and self.clock - before.opened_at < self.settings.lease_seconds
+        stood = before and before.open and young and not self.went_back  # what is open then is a matter of its own
         if before and stood and after and after.open and before.boundary != after.boundary:
             self.broken.append(f"4: {branch.key}: {after.boundary} took the place of {before.boundary}, still open")
         return done
