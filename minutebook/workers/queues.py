@@ -24,6 +24,8 @@ from minutebook.store.sqlite_file import BESIDE, translated
 from minutebook.workers.dispatching import WHOLE_STORE
 
 QUEUE_SUFFIX = ".queue"
+OPEN_TRIES = 3
+"""Somebody may remove a queue's file while it is opened, and again."""
 TASK = "minutebook_job"
 logger = logging.getLogger(__name__)
 
@@ -48,15 +50,16 @@ class JsonSerializer:
 
 def open_queue(path: Path, role: str) -> Huey:
     """The queue of a role in the file; an unreadable file is replaced. Raises StoreError where there can be none."""
-    try:
-        return _opened(path, role)
-    except WHOLE_STORE:
-        raise
-    except StoreError:
-        with translated(path):
-            for suffix in ("", *BESIDE):
-                path.with_name(path.name + suffix).unlink(missing_ok=True)
-        return _opened(path, role)
+    for _ in range(OPEN_TRIES):
+        try:
+            return _opened(path, role)
+        except WHOLE_STORE:
+            raise
+        except StoreError:
+            with translated(path):
+                for suffix in ("", *BESIDE):
+                    path.with_name(path.name + suffix).unlink(missing_ok=True)
+    return _opened(path, role)
 
 
 def _opened(path: Path, role: str) -> Huey:
@@ -117,18 +120,20 @@ class Lane:
     def send(self, jobs: Sequence[Job]) -> int:
         """Send those jobs that could begin at once; returns how many. A file that cannot be used any more is replaced.
 
-        A job in hand is not sent again, nor one that may still wait in the queue. Raises StoreBusy, StoreFull and
-        StoreReadOnly.
+        A job in hand is not sent again, nor one that may still wait in the queue. Where the new file is gone as well,
+        nothing is sent before the next look. Raises StoreBusy, StoreFull and StoreReadOnly.
         """
         with self._changed:
-            try:
-                return self._send(jobs)
-            except WHOLE_STORE:
-                raise
-            except StoreError as error:
-                logger.warning("%s; the queue is made anew", error)
-                self._use(open_queue(self._path, self.role))
-                return self._send(jobs)
+            for _ in range(OPEN_TRIES):
+                try:
+                    return self._send(jobs)
+                except WHOLE_STORE:
+                    raise
+                except StoreError as error:
+                    logger.warning("%s; the queue is made anew", error)
+                    self._huey.storage.close()
+                    self._use(open_queue(self._path, self.role))
+            return 0
 
     def _send(self, jobs: Sequence[Job]) -> int:
         with translated(self._path):

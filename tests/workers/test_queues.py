@@ -13,7 +13,7 @@ from jobs import WAIT, Gate, contents, engine, messages, observing_mind, session
 
 from minutebook.hosts.bell import wake, wake_path
 from minutebook.store.kernel import Job, Store
-from minutebook.workers import foreground, waking
+from minutebook.workers import foreground, queues, waking
 from minutebook.workers.queues import JsonSerializer, Lane, open_queue
 
 # -- the bell ------------------------------------------------------------------------------------------------------
@@ -190,5 +190,25 @@ def test_a_queue_s_file_that_is_no_queue_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "q").write_bytes(b"something else" * 100)
     lane = Lane("observer", tmp_path / "q", threads=1, run=lambda job: None, done=lambda: None)
     assert lane.send([Job("observer", "l", "b")]) == 1
+    lane.stop()
+    assert lane.join(WAIT)
+
+
+def test_a_queue_s_file_that_is_gone_again_and_again_costs_only_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, job = tmp_path / "q", Job("observer", "l", "b")
+
+    def removed(path: Path, role: str) -> Any:
+        """Somebody removed the file when it was just made: a new one of that name has no tables."""
+        queue = open_queue(path, role)
+        path.unlink()
+        return queue
+
+    monkeypatch.setattr(queues, "open_queue", removed)
+    lane = Lane("observer", path, threads=1, run=lambda job: None, done=lambda: None)
+    assert lane.send([job]) == 0
+    monkeypatch.setattr(queues, "open_queue", open_queue)
+    assert lane.send([job]) == 1
     lane.stop()
     assert lane.join(WAIT)
