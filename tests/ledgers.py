@@ -16,7 +16,8 @@ from minutebook.store import codec
 from minutebook.store.kernel import Store
 
 VOLATILE = ("touched", "version")
-CALLS = ("append", "read", "find", "tip", "total_before", "get", "put", "delete", "documents", "mark_dirty", "now")
+CALLS = ("append", "read", "find", "find_among", "tip", "total_before", "get", "get_among", "put", "delete")
+CALLS += ("documents", "mark_dirty", "now")
 
 
 def turns(count: int, first: int = 0) -> list[SourceEntry]:

@@ -5,7 +5,7 @@ record it or take it back; none of them when it was only cited. The mark MENTION
 lags behind (memory of an older version), nobody relies on them, and the next commit brings them up to date.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import memory_stream
@@ -19,45 +19,46 @@ MENTIONED = "mentioned"
 EVERYWHERE = 2**62
 
 
-def is_known(store: Store, branch: Branch, mention: str) -> bool:
-    """Whether an entry that the branch may see names or cites it already; True where nobody can say."""
-    return any(
-        not _is_complete(store.tip(memory_stream(each.key))) or _positions(store, each, mention) is not None
-        for each in ledger.chain_of(store, branch)
-    )
+def known_among(store: Store, branch: Branch, wanted: Collection[str]) -> set[str]:
+    """Those that an entry which the branch may see names or cites already; all of them where nobody can say."""
+    if not wanted:
+        return set()
+    chain = ledger.chain_of(store, branch)
+    if not all(_is_complete(store.tip(memory_stream(each.key))) for each in chain):
+        return {*wanted}
+    return {mention for at in _positions(store, chain, wanted).values() for mention in at}
 
 
-def named_entries(store: Store, branch: Branch, wanted: Sequence[str]) -> list[MemoryEntry] | None:
+def named_entries(store: Store, branch: Branch, wanted: Collection[str]) -> list[MemoryEntry] | None:
     """The entries that record these mentions or take them back, as the branch sees them, in merge order.
 
     None where the mentions do not reach all of them.
     """
     found: list[MemoryEntry] = []
     chain = ledger.chain_of(store, branch)
-    for place, each in enumerate(chain):
-        tip, later = store.tip(memory_stream(each.key)), chain[place + 1 :]
-        if not _is_complete(tip):
-            return None
+    tips = [store.tip(memory_stream(each.key)) for each in chain]
+    if not all(map(_is_complete, tips)):
+        return None
+    positions = _positions(store, chain, wanted)
+    for place, (each, tip) in enumerate(zip(chain, tips, strict=True)):
+        later = chain[place + 1 :]
         stop = later[0].parent_memory if later else tip.length
         reach = min((child.fork for child in later), default=EVERYWHERE)
-        positions = sorted({at for mention in wanted for at in _positions(store, each, mention) or ()})
-        entries = (ledger.read_own(store, each, at + 1, start=at) for at in positions if at < stop)
+        named = sorted({at for listed in positions[each.key].values() for at in listed if at < stop})
+        entries = (ledger.read_own(store, each, at + 1, start=at) for at in named)
         found += [entry for one in entries for entry in one if entry.covers <= reach]
     return found
 
 
 def mention_puts(store: Store, branch: Branch, tip: Tip, entries: Sequence[MemoryEntry]) -> list[Put]:
     """The writes for new entries of a branch whose own stream had that tip; for all before, where those are missing."""
-    if not _is_complete(tip):
-        entries, old = [*ledger.read_own(store, branch, tip.length), *entries], {}
-    else:
-        named = {mention for entry in entries for mention in set().union(*mentions(entry))}
-        old = {mention: _positions(store, branch, mention) for mention in named}
-    found = sorted(_gathered(entries).items())
-    at = {mention: [*(old.get(mention) or ()), *new] for mention, new in found if new or old.get(mention) is None}
+    complete = _is_complete(tip)
+    found = _gathered(entries if complete else [*ledger.read_own(store, branch, tip.length), *entries])
+    old = _positions(store, [branch], found)[branch.key] if complete else {}
     return [
-        Put(MENTIONS, _key(branch, mention), codec.to_json({"v": codec.VERSION, "at": positions}))
-        for mention, positions in at.items()
+        Put(MENTIONS, _key(branch, mention), codec.to_json({"v": codec.VERSION, "at": [*old.get(mention, ()), *new]}))
+        for mention, new in sorted(found.items())
+        if new or mention not in old
     ]
 
 
@@ -77,9 +78,14 @@ def _is_complete(tip: Tip) -> bool:
     return tip.marks.get(MENTIONED, 0) == tip.length
 
 
-def _positions(store: Store, branch: Branch, mention: str) -> list[int] | None:
-    document = store.get(MENTIONS, _key(branch, mention))
-    return None if document is None else [*codec.from_json(document.body)["at"]]
+def _positions(store: Store, branches: Sequence[Branch], wanted: Collection[str]) -> dict[str, dict[str, list[int]]]:
+    """Branch → mention → positions in its own stream, of those that there are."""
+    keys = {_key(each, mention): (each.key, mention) for each in branches for mention in wanted}
+    found: dict[str, dict[str, list[int]]] = {each.key: {} for each in branches}
+    for key, document in store.get_among(MENTIONS, keys).items():
+        branch, mention = keys[key]
+        found[branch][mention] = codec.from_json(document.body)["at"]
+    return found
 
 
 def _key(branch: Branch, mention: str) -> str:

@@ -12,7 +12,7 @@ from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import memory_stream
 from minutebook.pipeline.checkpoints import checkpoint_of, read_reduced
 from minutebook.pipeline.folding import BeyondCheckpoint, Memory, apply, fold
-from minutebook.pipeline.mentions import MENTIONED, is_known, mention_puts
+from minutebook.pipeline.mentions import MENTIONED, known_among, mention_puts
 from minutebook.pipeline.pages import page_of
 from minutebook.pipeline.projection import UNLIMITED, project, valid_digests, visible_projection
 from minutebook.pipeline.reducing import holds, is_thin, may_apply, mentions, shown_of
@@ -46,7 +46,7 @@ def _memory_after(store: Store, branch: Branch, entries: Sequence[MemoryEntry], 
     kept = read_reduced(store, branch, length)
     if kept is not None:
         named = {mention for entry in entries for mention in mentions(entry)[0]}
-        known = {each for each in named if not holds(kept, each) and is_known(store, branch, each)}
+        known = known_among(store, branch, [each for each in named if not holds(kept, each)])
         memory = _next(kept, entries, known, length)
         if memory is not None and _says_its_digest(memory):
             return memory

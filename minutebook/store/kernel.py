@@ -184,6 +184,9 @@ class Documents(Protocol):
     def get(self, collection: str, key: str) -> Document | None:
         """The document, or None."""
 
+    def get_among(self, collection: str, keys: Iterable[str]) -> dict[str, Document]:
+        """Those of the keys that the collection has. Called by commits and recall."""
+
     def put(self, put: Put) -> Document | Stale:
         """Write one document and raise its collection's change counter."""
 

@@ -128,6 +128,15 @@ class _Documents(Database):
         )
         return Document(key, rows[0][0], text_of(rows[0][1])) if rows else None
 
+    def get_among(self, collection: str, keys: Iterable[str]) -> dict[str, Document]:
+        found: dict[str, Document] = {}
+        for chunk in _chunks(keys):
+            sql = f"SELECT key, version, body FROM document WHERE collection = ? AND key IN ({holes(len(chunk))})"
+            for key, version, body in self.rows(sql, (bound(collection), *chunk)):
+                document = Document(text_of(key), version, text_of(body))
+                found[document.key] = document
+        return found
+
     def put(self, put: Put) -> Document | Stale:
         with self.writing() as connection:
             return _stale_put(connection, [put]) or _write_document(connection, put)

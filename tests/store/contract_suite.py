@@ -216,6 +216,16 @@ class DocumentsContract:
         assert store.put(Put("c", "k", "4", if_version=2)) == Stale("c/k", 2, 3)
         assert store.put(Put("d", "k", "1")) == Document("k", 1, "1")
 
+    def test_some_documents_at_once(self, store: Store, another: Store) -> None:
+        many = [f"k{at}" for at in range(1_200)]
+        store.append("s", [], puts=[Put("c", key, "1") for key in many])
+        store.put(Put("d", "other", "1"))
+        store.put(Put("c", "\ud800", "2"))
+        found = another.get_among("c", ["k7", "other", "\ud800", "missing", "k7"])
+        assert found == {"k7": Document("k7", 1, "1"), "\ud800": Document("\ud800", 1, "2")}
+        assert another.get_among("c", iter(many)).keys() == {*many}
+        assert store.get_among("c", []) == store.get_among("none", many) == {}
+
     def test_documents_of_a_collection_by_key(self, store: Store) -> None:
         for key in ("b", "a/2", "a/1", "a", "A", "a%", "é"):
             store.put(Put("c", key, "1"))

@@ -37,6 +37,7 @@ CALLS: dict[str, Callable[[SqliteStore], object]] = {
     "tip": lambda store: store.tip("s"),
     "total_before": lambda store: store.total_before("s", 1),
     "get": lambda store: store.get("c", "k"),
+    "get_among": lambda store: store.get_among("c", ["k"]),
     "put": lambda store: store.put(Put("c", "k", "1")),
     "delete": lambda store: store.delete("c", "k"),
     "documents": lambda store: store.documents("c"),
@@ -58,7 +59,7 @@ CALLS: dict[str, Callable[[SqliteStore], object]] = {
     "data_version": lambda store: store.data_version(),
 }
 READS = {"read", "find", "tip", "total_before", "get", "documents", "changes", "take_dirty", "ready", "next_ready_at"}
-READS |= {"jobs", "data_version", "find_among"}
+READS |= {"jobs", "data_version", "find_among", "get_among"}
 WRITES = sorted(CALLS.keys() - READS)
 
 
