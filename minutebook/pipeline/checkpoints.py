@@ -19,7 +19,7 @@ from minutebook.pipeline.folding import (
     Memory,
     Shown,
 )
-from minutebook.pipeline.pages import Page, order_in, page_from, page_json, page_of, stone_of
+from minutebook.pipeline.pages import Page, order_in, page_from, page_of, page_values, stone_of
 from minutebook.pipeline.reducing import reduced
 from minutebook.pipeline.totals import Totals, totals_from, totals_json, totals_of
 from minutebook.records import Branch, Reflection
@@ -27,7 +27,7 @@ from minutebook.store import codec
 from minutebook.store.kernel import Put, Store
 
 PAGES, TOTALS, LINKS = "checkpoint_pages", "checkpoint_totals", "checkpoint_links"
-FOLD_VERSION = 2
+FOLD_VERSION = 3
 """Raised when folding or these shapes change: older documents are then not used."""
 CHECKPOINT_BYTES = 256 * 1024
 
@@ -53,14 +53,14 @@ def checkpoint_of(branch: Branch, memory: Memory, length: int) -> Checkpoint:
 
 def read_page(store: Store, branch: Branch, length: int) -> Page | None:
     """The page at that length; None when there is none."""
-    body = _body(store, PAGES, branch, length)
-    return None if body is None else page_from(body)
+    found = _stored(store, PAGES, branch, length)
+    return None if found is None else page_from(*found)
 
 
 def read_totals(store: Store, branch: Branch, length: int) -> Totals | None:
     """The totals at that length; None when there are none."""
-    body = _body(store, TOTALS, branch, length)
-    return None if body is None else totals_from(body)
+    found = _stored(store, TOTALS, branch, length)
+    return None if found is None else totals_from(found[0])
 
 
 def read_reduced(store: Store, branch: Branch, length: int) -> Memory | None:
@@ -69,27 +69,29 @@ def read_reduced(store: Store, branch: Branch, length: int) -> Memory | None:
     Its records have no sources, and its tombstones do not say whose they are: recall reads those from the ledger.
     """
     page, totals = read_page(store, branch, length), read_totals(store, branch, length)
-    links = _body(store, LINKS, branch, length)
+    links = _stored(store, LINKS, branch, length)
     if page is None or totals is None or links is None:
         return None
-    return _memory(page, totals, links)
+    return _memory(page, totals, links[0])
 
 
-def _body(store: Store, collection: str, branch: Branch, length: int) -> dict[str, Any] | None:
+def _stored(store: Store, collection: str, branch: Branch, length: int) -> tuple[dict[str, Any], str] | None:
     document = store.get(collection, branch.key)
     if document is None:
         return None
-    body = codec.from_json(document.body)
-    return body if (body.get("fold"), body.get("length")) == (FOLD_VERSION, length) else None
+    body, text = codec.text_from_store(document.body)
+    return (body, text) if (body.get("fold"), body.get("length")) == (FOLD_VERSION, length) else None
 
 
 def _checkpoint(branch: Branch, memory: Memory, length: int) -> Checkpoint:
     page = page_of(memory)
     totals = totals_of(memory, page)
-    bodies = {PAGES: page_json(page), TOTALS: totals_json(totals), LINKS: _links(memory)}
+    bodies = {PAGES: page_values(page), TOTALS: (totals_json(totals), ""), LINKS: (_links(memory), "")}
     head = {"v": codec.VERSION, "fold": FOLD_VERSION, "length": length}
-    puts = tuple(Put(name, branch.key, codec.to_json({**head, **body})) for name, body in bodies.items())
-    fits = all(len(put.body) <= CHECKPOINT_BYTES for put in puts)
+    puts = tuple(
+        Put(name, branch.key, codec.text_to_store({**head, **body}, text)) for name, (body, text) in bodies.items()
+    )
+    fits = all(len(put.body.encode("utf-8", "surrogatepass")) <= CHECKPOINT_BYTES for put in puts)
     return Checkpoint(memory=memory, totals=totals, puts=puts if fits else ())
 
 

@@ -47,13 +47,13 @@ def read_proposal(store: Store, branch: Branch) -> Proposal | None:
     document = store.get(COMPOSITIONS, branch.key)
     if document is None:
         return None
-    body = codec.from_json(document.body)
+    body, text = codec.text_from_store(document.body)
     return Proposal(
         boundary=body["boundary"],
         length=body["length"],
         settings=body["settings"],
         opened_at=body["openedAt"],
-        composed=body.get("composed", {}),
+        composed={**body.get("composed", {}), "text": text},
         open=body["open"] and "composed" in body,
         version=document.version,
     )
@@ -67,10 +67,12 @@ def proposal_put(branch: Branch, proposal: Proposal, *, if_version: int) -> Put:
         "length": proposal.length,
         "settings": proposal.settings,
         "openedAt": proposal.opened_at,
-        "composed": dict(proposal.composed),
+        "composed": {name: value for name, value in proposal.composed.items() if name != "text"},
         "open": proposal.open,
     }
-    return Put(COMPOSITIONS, branch.key, codec.to_json(body), if_version=if_version)
+    return Put(
+        COMPOSITIONS, branch.key, codec.text_to_store(body, proposal.composed.get("text", "")), if_version=if_version
+    )
 
 
 def confirm_fold(store: Store, branch: Branch, *, time: str = "", advance: Mapping[str, int] | None = None) -> bool:

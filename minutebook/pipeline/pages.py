@@ -210,20 +210,18 @@ def _reflection_parts(line: str) -> list[str]:
     return [key, content]
 
 
-def page_json(page: Page) -> dict[str, Any]:
-    """A page as JSON values: the lines as two long texts, which load quickest."""
+def page_values(page: Page) -> tuple[dict[str, Any], str]:
+    """A page as JSON values and its lines as one text, which loads quickest."""
     body: dict[str, Any] = {name: getattr(page, name) for name in _PLAIN}
-    body["observations"] = "\n".join(page.observations)
-    body["reflections"] = "\n".join(page.reflections)
     body["digests"] = [[*held_digest_row(held), *rest] for held, *rest in page.digests]
-    return body
+    return body, "\n".join([*page.observations, *page.reflections])
 
 
-def page_from(body: Mapping[str, Any]) -> Page:
-    """The page of such values."""
+def page_from(body: Mapping[str, Any], text: str) -> Page:
+    """The page of such values and lines."""
     page = Page(**{name: body[name] for name in _PLAIN})
-    page.observations = _lines(body["observations"])
-    page.reflections = _lines(body["reflections"])
+    lines = text.split("\n") if text else []
+    page.observations, page.reflections = lines[: len(page.keys)], lines[len(page.keys) :]
     page.digests = [PageDigest(held_digest(row[:5]), *row[5:]) for row in body["digests"]]
     page.citing = _by_row(page.citing)
     page.odd, page.odd_reflections = _by_row(page.odd), _by_row(page.odd_reflections)
@@ -232,10 +230,6 @@ def page_from(body: Mapping[str, Any]) -> Page:
 
 _SHAPED = ("observations", "reflections", "digests")
 _PLAIN = [each.name for each in fields(Page) if each.name not in _SHAPED]
-
-
-def _lines(text: str) -> list[str]:
-    return text.split("\n") if text else []
 
 
 def _by_row(body: Mapping[Any, T]) -> dict[int, T]:

@@ -126,7 +126,7 @@ class _Reduction:
         memory, old = self.memory, self.memory.beyond
         digests, lost, lost_at_tip = self._digests()
         reflections, older = self._reflections(digests)
-        taken = [*map(_reflection_bytes, reflections.values()), *(_escaped_bytes(digest) for digest in digests)]
+        taken = [*map(_reflection_bytes, reflections.values()), *(_text_bytes(digest) for digest in digests)]
         observations, least = self._observations(ROW_BYTES - sum(taken))
         cited = citations(older, old.cited)
         return replace(
@@ -251,17 +251,16 @@ def _shown_less(
 
 
 def _observation_bytes(held: HeldObservation) -> int:
-    return OBSERVATION_OVERHEAD_BYTES + _escaped_bytes(held.record)
+    return OBSERVATION_OVERHEAD_BYTES + _text_bytes(held.record)
 
 
 def _reflection_bytes(held: HeldReflection) -> int:
-    return REFLECTION_OVERHEAD_BYTES + _escaped_bytes(held.record)
+    return REFLECTION_OVERHEAD_BYTES + _text_bytes(held.record)
 
 
-def _escaped_bytes(record: Observation | Reflection | HeldDigest) -> int:
-    """Of the content as JSON in ASCII."""
+def _text_bytes(record: Observation | Reflection | HeldDigest) -> int:
     text = record.content
-    return len(text) if text.isascii() else len(text.encode("ascii", "backslashreplace"))
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _rows(value: object) -> list[Mapping[str, object]]:

@@ -1,6 +1,7 @@
 """Record <-> stored text, with a version. Old payloads are upgraded here, on read; nobody else knows the stored form.
 
-Everything is JSON, escaped to ASCII, but the texts of source entries.
+Everything is JSON, escaped to ASCII, but long texts (of source entries, compositions and checkpoints): they stand as
+they are behind the JSON, because escaping a text takes longer than all else that is done to it.
 """
 
 import json
@@ -40,6 +41,17 @@ def from_json(text: str, *, newest: int = VERSION) -> dict[str, Any]:
     return value
 
 
+def text_to_store(header: Mapping[str, Any], text: str) -> str:
+    """JSON values and a long text as one stored body."""
+    return f"{to_json(header)}\n{text}"
+
+
+def text_from_store(body: str) -> tuple[dict[str, Any], str]:
+    """The values and the text of such a body."""
+    header, _, text = body.partition("\n")
+    return from_json(header), text
+
+
 _OPTIONAL = {
     "parent": "p",
     "time": "t",
@@ -59,8 +71,6 @@ _optional_values = attrgetter(*_OPTIONAL)
 def source_item(entry: SourceEntry, weight: int) -> Item:
     """A source entry as an item of the log: a header in JSON on one line, without fields at their default, then the
     texts of its parts one after the other, as they are.
-
-    Not JSON as a whole, because escaping a text takes longer than all else that is done to it on its way in.
     """
     parts, use, raw = entry.parts, entry.usage, entry.raw
     header = [f'{{"v":{SOURCE_VERSION},"role":{_quoted(entry.role)},"parts":[{",".join(map(_part_out, parts))}]']

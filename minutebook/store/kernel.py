@@ -75,7 +75,7 @@ class Stale:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A JSON text with its version: 1 when first written, or above the versions of what the collection had deleted."""
+    """A body of the codec with its version: 1 when first written, or above those of what the collection had deleted."""
 
     key: str
     version: int
@@ -179,7 +179,7 @@ class Log(Protocol):
 
 
 class Documents(Protocol):
-    """JSON by collection and key."""
+    """Texts by collection and key."""
 
     def get(self, collection: str, key: str) -> Document | None:
         """The document, or None."""

@@ -1,6 +1,5 @@
 """A checkpoint is a cache: whatever it answers is what the whole fold would have said."""
 
-import json
 import random
 from contextlib import closing
 from dataclasses import replace
@@ -28,7 +27,7 @@ from minutebook.pipeline.folding import BeyondCheckpoint, Memory, fold
 from minutebook.pipeline.ledger import read_memory
 from minutebook.pipeline.mentions import named_entries
 from minutebook.pipeline.outcomes import Entry, append_memory, memory_entry
-from minutebook.pipeline.pages import Page, page_from, page_json, page_of
+from minutebook.pipeline.pages import Page, page_from, page_of, page_values
 from minutebook.pipeline.projection import UNLIMITED, compaction_projection, full_projection
 from minutebook.pipeline.reducing import mentions, reduced
 from minutebook.pipeline.remembering import whole_memory, working_memory
@@ -36,6 +35,7 @@ from minutebook.pipeline.rendering import render
 from minutebook.pipeline.totals import Totals, marks_of, totals_of
 from minutebook.records import DIGEST, DROPS, FOLD, OBSERVATIONS, REFLECTIONS, RETIREMENTS, Branch, MemoryEntry
 from minutebook.settings import Settings
+from minutebook.store.codec import text_from_store, text_to_store
 from minutebook.store.sqlite import SqliteStore
 
 BRANCH = Branch(key="neutral:s", host="neutral", session="s", lineage="neutral:s")
@@ -167,7 +167,7 @@ def test_what_a_checkpoint_says_is_what_the_whole_fold_says(
 
 
 def through_json(page: Page) -> Page:
-    return page_from(json.loads(json.dumps(page_json(page))))
+    return page_from(*text_from_store(text_to_store(*page_values(page))))
 
 
 @given(**STORIES, at_once=st.integers(1, 4))
