@@ -74,3 +74,4 @@ if __name__ == "__main__":
         with suppress(ImportError):  # a part of a library that another version of it has not is loaded when it is used
             importlib.import_module(module)
     main()
+    os._exit(0)  # taking a large library apart in order takes seconds
