@@ -171,6 +171,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     wanted = {f"003-{int(row.rpartition('-')[2]):03}" for row in options.rows}
     rows = [row for row in in_scope(read_rows()) if not wanted or row.number in wanted]
+    if unknown := wanted - {row.number for row in rows}:
+        parser.error(f"not in scope: {', '.join(sorted(unknown))}")  # no rows would mean all tests
     tests = named_tests()
     named = list(dict.fromkeys(test for row in rows for test in tests.get(row.number, ())))
     os.environ.update(dict.fromkeys(OFFLINE, "True"))

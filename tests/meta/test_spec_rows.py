@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.meta.mutants import copy_tree, judge
+from tests.meta.mutants import copy_tree, judge, main
 from tests.meta.spec_rows import LAST_ROW, PACKAGE, ROOT, Mutant, in_scope, named_tests, read_rows, without_test
 
 ROWS = read_rows()
@@ -59,3 +59,9 @@ def test_a_mutant_is_killed_only_by_a_test_that_fails(tmp_path: Path) -> None:
     assert [judge(mutant, copy, tests).verdict for mutant in (seen, unseen, gone)] == ["killed", "survived", "stale"]
     assert (copy / PACKAGE / "settings.py").read_text() == (ROOT / PACKAGE / "settings.py").read_text()
     assert judge(seen, copy, ["tests/test_settings.py::test_no_such"]).verdict == "broken"
+
+
+def test_a_row_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["4", "9999"])
+    assert "not in scope: 003-9999" in capsys.readouterr().err
