@@ -154,6 +154,8 @@ def _compactions(replayed: Replayed) -> Iterator[RenderableType]:
         full = [f"{number:,}" for number, one in enumerate(replayed.compactions, 1) if one.full_fold]
         if full:
             yield _line(f"full folds, which apply the drops: {', '.join(full)}", "dim")
+    elif not replayed.not_compacted and replayed.new < replayed.entries:
+        yield _line("none in this run; some of the session was in the store before")
     elif not replayed.not_compacted:
         yield _line("none: the session stays below compact_after_tokens (--scale 0.1 makes a short one compact)")
     for noted in replayed.not_compacted[:REASONS_SHOWN]:

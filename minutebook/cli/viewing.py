@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import click
 
 from minutebook.cli.options import JSON, placed
-from minutebook.cli.place import ONLY_SUB_AGENTS, Place
+from minutebook.cli.place import NOTHING_YET, ONLY_SUB_AGENTS, Place
 from minutebook.cli.showing import counted, harmless, remark, tokens, write, write_json
 from minutebook.errors import BadInput
 from minutebook.pipeline import ledger
@@ -36,7 +36,7 @@ def view(place: Place, full: bool, copy: bool | None) -> None:
     text = view_text(place, full=full)
     write(text)
     _say_whose(place)
-    if not full and not _compacted(place):
+    if place.branch.key and not full and not _compacted(place):
         write(f"\n{NOT_COMPACTED}")
     if copy or (copy is None and sys.stdout.isatty()):
         _copy(text)
@@ -53,8 +53,8 @@ def view_text(place: Place, *, full: bool) -> str:
 
 
 def _say_whose(place: Place) -> None:
-    if not place.branch.key and place.sessions:
-        remark(f"om: {ONLY_SUB_AGENTS}")
+    if not place.branch.key:
+        remark(f"om: {ONLY_SUB_AGENTS if place.sessions else NOTHING_YET}")
 
 
 def _compacted(place: Place) -> bool:

@@ -92,12 +92,23 @@ def different(what: str, composed: Composition | None, whole: Composition | None
 
 
 def _different_status(store: Store, seen: SeenBranch, settings: Settings) -> Iterator[str]:
+    """Status by the checkpoint against status without one, and its counts against the records themselves."""
     kept = read_status(store, seen.branch, settings)
     whole = read_status(WithoutCaches(store), seen.branch, settings)  # type: ignore[arg-type]
     for field in fields(kept):
         if getattr(kept, field.name) != getattr(whole, field.name):
             found = f"{getattr(kept, field.name)!r}, not {getattr(whole, field.name)!r}"
             yield f"4: {seen.branch.key}: status says {field.name} = {found}"
+    memory = fold(seen.memory)
+    counts = {
+        "active": len(memory.active()),
+        "dropped": len(memory.observations.keys() & memory.drops.keys()),
+        "reflections": len(memory.reflections),
+        "retired": len(memory.reflections.keys() & memory.retirements.keys()),
+    }
+    for name, value in counts.items():
+        if getattr(kept, name) != value:
+            yield f"4: {seen.branch.key}: status counts {getattr(kept, name)} as {name} of {value}"
 
 
 def _fallen_between(seen: SeenBranch, memory: Memory, shown: Composition, settings: Settings) -> Iterator[str]:

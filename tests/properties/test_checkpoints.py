@@ -196,6 +196,9 @@ def test_commits_that_go_on_from_the_last_one_say_what_a_whole_fold_says(
             assert found is not None
             assert without_digests(found) == without_digests(expected)
             assert marks_of(expected).items() <= store.tip("m:neutral:s").marks.items()
+            assert (found.active, found.current) == (len(whole.active()), len(whole.current()))
+            assert found.pool_tokens == sum(held.record.tokens for held in whole.active())
+            assert found.observations - found.active == len(whole.observations.keys() & whole.drops.keys())
             assert as_roles_see(working_memory(store, BRANCH)) == as_roles_see(whole)
         recorded = read_memory(store, BRANCH)
         for mention in {mention for entry in recorded for mention in mentions(entry)[0]}:
