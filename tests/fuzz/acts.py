@@ -27,7 +27,7 @@ from minutebook.workers.gaps import fill_gap, open_gaps
 from minutebook.workers.leases import Held
 from minutebook.workers.runner import run_job
 
-PATIENCE = 8
+PATIENCE = 25
 """How many times a worker's process finds nothing to do before it leaves."""
 
 

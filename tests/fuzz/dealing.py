@@ -9,7 +9,7 @@ from fuzz.minds import WAYS
 from fuzz.playing import Scenario
 from fuzz.story import story_of
 
-SEEDS = int(os.environ.get("MINUTEBOOK_FUZZ_SEEDS", "24"))
+SEEDS = int(os.environ.get("MINUTEBOOK_FUZZ_SEEDS", "30"))
 """How many seeds the tests play, and which is the first."""
 FIRST = int(os.environ.get("MINUTEBOOK_FUZZ_FROM", "0"))
 GOOD = ("diligent", "extractive", "diligent", "mixed")
@@ -18,11 +18,16 @@ GOOD = ("diligent", "extractive", "diligent", "mixed")
 def scenario_of(seed: int) -> Scenario:
     """The scenario of a seed; its moves are dealt while it is played."""
     dice = random.Random(f"{seed} scenario")
+    if seed % 6 == 5:
+        return crowd(dice, seed)
     sessions = ["a", *dice.sample(["b", "c", "a/sub"], dice.choice([0, 0, 1, 1, 2]))]
     actors: dict[str, list[Act]] = {f"host of {session}": host(dice, seed, session) for session in sessions}
     if dice.random() < 0.5:
         again = dice.choice(sessions)
         actors[f"second host of {again}"] = host(dice, seed, again)
+        if dice.random() < 0.7:  # both compact at the end, when there is memory
+            for name in (f"host of {again}", f"second host of {again}"):
+                actors[name] += [compact(dice, again) for _ in range(3)]
     for number in range(dice.randint(1, 3)):
         actors[f"worker {number}"] = worker(dice)
     if dice.random() < 0.6:
@@ -34,6 +39,18 @@ def scenario_of(seed: int) -> Scenario:
         small=dice.choice([0, 0, 1, 2]),
         last=dice.choice(["diligent", "extractive"]),
     )
+
+
+def crowd(dice: random.Random, seed: int) -> Scenario:
+    """Two hosts of one session who compact again and again, at several places, with what two workers recorded."""
+    session = dice.choice(["a", "c"])
+    length = len(story_of(seed, session).events)
+    actors: dict[str, list[Act]] = {}
+    for name in ("host", "second host"):
+        acts = actors[name] = [Deliver(session, 0, length), Work(dice.randint(1, 4), dice.choice(GOOD))]
+        for _ in range(6):
+            acts += [compact(dice, session), Work(dice.randint(1, 2), dice.choice(GOOD), sweeps=dice.random() < 0.3)]
+    return Scenario(seed=seed, actors=actors, preset=dice.randrange(12), small=dice.choice([0, 1, 2]))
 
 
 def host(dice: random.Random, seed: int, session: str) -> list[Act]:

@@ -2,13 +2,13 @@
 
 import random
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
-from fuzz.acts import Act
+from fuzz.acts import Act, Compact
 from fuzz.baton import Actor, Died, Pausing
 from fuzz.invariants import broken_invariants
 from fuzz.settling import Ledgers, at_once, settle
@@ -20,6 +20,8 @@ from minutebook.store.kernel import Store
 
 SHOWN = 6
 MOST_MOVES = 5_000
+FAR = 60
+"""Calls within which an actor that is to be overtaken comes to a write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,15 +184,45 @@ class _Play:
         }
 
 
-def overtaken(dice: random.Random, actor: Actor, others: Sequence[Actor]) -> Iterator[Move]:
-    """An actor stands before a write while another one does much, often after the first one's lease has ended.
+def composes(actor: Actor) -> bool:
+    """It stands before the write of a composition."""
+    return actor.next_call == "put" and isinstance(actor.left[0], Compact)
 
-    Before a branch is settled, that is a host: it is what a worker must not miss then.
+
+def writes(actor: Actor) -> bool:
+    """It stands before a write that compares what it read before."""
+    return actor.next_call in ("append", "settle_dirty") or composes(actor)
+
+
+def going_on(actor: Actor, until: Callable[[Actor], bool], most: int) -> Iterator[Move]:
+    """Turns of one call until it stands there, or is finished."""
+    for _ in range(most):
+        if actor.finished or (actor.next_call and until(actor)):
+            return
+        yield Run(actor.name, 1)
+
+
+def overtaken(dice: random.Random, actor: Actor, others: Sequence[Actor]) -> Iterator[Move]:
+    """An actor goes on to its next write, and stands there while a rival does much, often until its lease has ended.
+
+    A rival has the same kind of act before it, where there is one. Before a branch is settled, it is a host: that is
+    what a worker must not miss then. Before a composition is written, it writes one of its own.
     """
-    hosts = [each for each in others if "host" in each.name and actor.next_call == "settle_dirty"]
-    if dice.random() < 0.6:
-        yield Tick(dice.choice([61, 61, 601]))
-    yield Run(dice.choice(hosts or others).name, dice.randint(20, 150))
+    yield from going_on(actor, writes, FAR)
+    if actor.finished:
+        return
+    if actor.next_call == "settle_dirty":
+        rivals = [each for each in others if "host" in each.name]
+    else:
+        rivals = [each for each in others if any(type(act) is type(actor.left[0]) for act in each.left)]
+    rival = dice.choice(rivals or others)
+    if composes(actor):
+        yield from going_on(rival, composes, 8 * FAR)
+        yield Run(rival.name, 1)
+    else:
+        if dice.random() < 0.6:
+            yield Tick(dice.choice([61, 61, 601]))
+        yield Run(rival.name, dice.randint(60, 300))
     yield Run(actor.name, dice.randint(1, 10))
 
 
@@ -198,15 +230,15 @@ def dealt(seed: int, actors: Mapping[str, Actor]) -> Iterator[Move]:
     """Moves by the dice of a seed until no actor is left: short turns and long ones, deaths, and time that passes."""
     dice = random.Random(f"{seed} moves")
     deadly = dice.choice([0.0, 0.01, 0.03])
-    ambushes = dice.choice([0.0, 0.3, 0.9])
-    long = dice.choice([2, 3] if ambushes else [2, 5, 20, 60])  # short turns end before a write more often
+    ambushes = dice.choice([0.0, 0.05, 0.2])
+    long = dice.choice([2, 5, 20, 60])
     for _ in range(MOST_MOVES):
         left = [actor for actor in actors.values() if not actor.finished]
         if not left:
             return
         actor = dice.choice(left)
         throw = dice.random()
-        if actor.next_call in ("append", "settle_dirty") and len(left) > 1 and dice.random() < ambushes:
+        if len(left) > 1 and dice.random() < ambushes:
             yield from overtaken(dice, actor, [each for each in left if each is not actor])
         elif throw < deadly:
             yield Die(actor.name)

@@ -70,14 +70,13 @@ def a_fork_inherits_all_that_its_parent_has(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_checkpoint_answers_for_any_length(patch: pytest.MonkeyPatch) -> None:
-    real = checkpoints._body
+    real = checkpoints._stored
 
-    def body(store: Any, collection: str, branch: Any, length: int) -> Any:
-        document = store.get(collection, branch.key)
-        found = checkpoints.codec.from_json(document.body)["length"] if document else length
-        return real(store, collection, branch, found)
+    def stored(store: Any, collection: str, branch: Any, length: int) -> Any:
+        older = (real(store, collection, branch, each) for each in range(length, -1, -1))
+        return next(filter(None, older), None)
 
-    patch.setattr(checkpoints, "_body", body)
+    patch.setattr(checkpoints, "_stored", stored)
 
 
 def a_composition_is_written_over(patch: pytest.MonkeyPatch) -> None:
@@ -130,14 +129,14 @@ def _appends(patch: pytest.MonkeyPatch, change: Callable[[str, Mapping[str, Any]
 
 
 PLANTED: dict[Plant, int] = {
-    a_commit_does_not_compare_its_mark: 5,
+    a_commit_does_not_compare_its_mark: 6,
     intake_forgets_what_it_has: 0,
     a_session_is_written_over: 10,
     coverage_moves_on_failure: 3,
     a_dirty_mark_is_lost: 0,
     a_fork_inherits_all_that_its_parent_has: 1,
-    a_checkpoint_answers_for_any_length: 10,
-    a_composition_is_written_over: 23,
+    a_checkpoint_answers_for_any_length: 11,
+    a_composition_is_written_over: 24,
     results_of_tools_are_not_redacted: 0,
     a_chunk_covers_one_entry_more_than_it_sends: 0,
     the_extract_begins_one_entry_late: 1,
