@@ -17,8 +17,8 @@ from minutebook.pipeline.folding import (
     holds_after_fold,
     holds_at_once,
 )
-from minutebook.pipeline.pages import Page, PageDigest, Span, citations_in, key_with, page_of
-from minutebook.records import MemoryEntry, Observation, Reflection, Tier, tier_of_citations
+from minutebook.pipeline.pages import Page, PageDigest, Span, key_with, page_of
+from minutebook.records import MemoryEntry, Observation, Reflection
 
 TIP = 2**62
 """The boundary after everything."""
@@ -91,12 +91,8 @@ class Projection:
         """Of the reflections that are shown word for word."""
         return sum(_picked(self.page.reflection_tokens, self.recent)) + self.left_out_recent_tokens
 
-    def tiers(self) -> list[Tier]:
-        """The coverage tier of each visible observation: by the reflections that are visible here."""
-        return [tier_of_citations(citations_in(key)) for key in self.keep_keys()]
-
     def keep_keys(self) -> list[int]:
-        """The keep key of each visible observation."""
+        """The keep key of each visible observation, with the citations by reflections that are visible here."""
         page, shown = self.page, set(self.reflections)
         keys = [*page.keys]
         more = Counter(row for place, rows in page.citing.items() if place in shown for row in rows)
