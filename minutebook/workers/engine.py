@@ -155,11 +155,12 @@ class Engine:
     def _dispatch(self) -> None:
         while not self._halted.is_set():
             try:
-                seen = change_counter(self._store)  # before the look: what is written during it is looked at again
+                # Both before the look: what is written during it is looked at again, a clock set back in it is seen.
+                seen, began = change_counter(self._store), self._store.now()
                 asked = self._asked
                 self._pass(seen)
                 self._answer(asked)
-                self._sleep(seen)
+                self._sleep(seen, began)
             except StoreError as error:
                 self._store_failed(error)
             except Exception:
@@ -213,9 +214,9 @@ class Engine:
             self._dispatcher.sweep()
             self._swept = seen
 
-    def _sleep(self, seen: int | None) -> None:
+    def _sleep(self, seen: int | None, began: float) -> None:
         """Until woken, until something was written, or until time makes something due or goes back."""
-        until, began = self._next_at(), self._store.now()
+        until = self._next_at()
         while not self._halted.is_set() and self._asked == self._answered:
             now = self._store.now()
             left = until - now

@@ -1,9 +1,11 @@
 """The machine's clock jumps by a day while work is pending, in hand, paused or awaited."""
 
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import ScriptedMind, deliver, memory_of, reply
@@ -141,6 +143,27 @@ def test_the_tail_of_a_session_waits_for_no_lost_day(store: Store, clock: Clock,
     with engine(store, observing_mind(), settings) as working:
         assert working.run_until_idle(WAIT) and memory_of(store, branch).observed == 0
         clock.now += jump
+        until(lambda: memory_of(store, branch).observed == 2)
+
+
+def test_a_clock_that_is_set_back_during_a_look_is_noticed(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the sweep and the sleep of one look, where the sleep alone could not tell."""
+    branch = session_of_entries(store, 2)
+    settings = replace(SMALL, observe_after_tokens=5_000)
+    ready, jumps = store.ready, [DAY]
+
+    def ready_and_back(*asked: Any) -> Any:
+        if jumps and asked[1] > 1:  # the look's own question, not the verdict's
+            clock.now -= jumps.pop()
+        return ready(*asked)
+
+    with engine(store, observing_mind(), settings, roles=["observer"]) as working:
+        assert working.run_until_idle(WAIT) and memory_of(store, branch).observed == 0
+        time.sleep(0.2)  # it sleeps, and has taken the wakes that were left: nothing but the clock ends its next sleep
+        monkeypatch.setattr(store, "ready", ready_and_back)
+        working.look()
         until(lambda: memory_of(store, branch).observed == 2)
 
 
