@@ -9,18 +9,23 @@ MinutebookError                   exit code 1
 ├── MissingExtra                  an optional dependency is needed; the message names the install command
 ├── StoreError                    the store could not do what was asked; nothing was half-written
 │   ├── StoreBusy                 another process held the file longer than the timeout
-│   ├── StoreReadOnly             the file or its folder cannot be written
+│   ├── StoreReadOnly             the file or its folder cannot be written; a replica
+│   ├── StoreUnreachable          the server of the store does not answer, or the connection was lost
 │   ├── StoreGone                 the file was removed, or another lies in its place, while it was open
 │   ├── StoreFull                 no space left on the device
 │   ├── StoreCorrupt              the file is no readable store
 │   └── StoreTooNew               written by a newer Minutebook
+├── BoxFailed                     the box did not do what was asked; everything stays on this machine
+│   ├── BoxUnreachable            it does not answer, or not in time
+│   ├── BoxRefused                the token is missing, expired, revoked or not for this
+│   └── BoxDiverged               this machine and the box hold different entries at the same place
 ├── CompactionOpen                another boundary is being composed on this branch
 └── ThinkingFailed                a role's run ended without an outcome
     ├── SpanFailed                this span is the cause: it is halved, and at last listed as a gap
     └── ProviderFailed            the provider is the cause: back off, count nothing against the span
         └── BudgetSpent           what model calls may cost today is spent
 
-Foreign errors (sqlite3, redis, litellm) are translated where they enter and never leave their module.
+Foreign errors (sqlite3, redis, httpx, litellm) are translated where they enter and never leave their module.
 """
 
 
@@ -71,6 +76,10 @@ class StoreReadOnly(StoreError):
     """The file or its folder cannot be written."""
 
 
+class StoreUnreachable(StoreError):
+    """The server of the store does not answer; what was asked last may or may not have been done, never half of it."""
+
+
 class StoreGone(StoreError):
     """The file was removed, or another lies in its place, while it was open."""
 
@@ -85,6 +94,22 @@ class StoreCorrupt(StoreError):
 
 class StoreTooNew(StoreError):
     """The store was written by a newer Minutebook."""
+
+
+class BoxFailed(MinutebookError):
+    """The box did not do what was asked; everything stays on this machine."""
+
+
+class BoxUnreachable(BoxFailed):
+    """The box does not answer, or not in time."""
+
+
+class BoxRefused(BoxFailed):
+    """The token is missing, expired, revoked or not for this."""
+
+
+class BoxDiverged(BoxFailed):
+    """This machine and the box hold different entries at the same place."""
 
 
 class CompactionOpen(MinutebookError):

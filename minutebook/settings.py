@@ -15,11 +15,13 @@ from minutebook.settings_rules import (
     CHAIN,
     COUNT,
     EXTRACTIVE,
+    HOST,
     MODEL,
     MONEY,
     PATH,
     THINKING_LEVELS,
     URL,
+    WORDS,
     ZONE,
     CompactMode,
     ModelChoice,
@@ -287,6 +289,65 @@ class Settings:
         unset="the machine's zone",
     )
     observe_subagents: bool = _setting(False, BOOLEAN, "Observe the sessions of subagents too.", project="trusted")
+    box_url: str | None = _setting(
+        None,
+        URL,
+        "The team box to which `om sync` sends sessions, and from which their memory comes back.",
+        project="trusted",
+        unset="no box: everything stays on this machine",
+    )
+    box_token_file: str | None = _setting(
+        None,
+        PATH,
+        "A file that holds the token for the box and nothing else; only its owner may read it.",
+        project="trusted",
+        unset="MINUTEBOOK_BOX_TOKEN, or box.token in the configuration folder",
+    )
+    box_projects: tuple[str, ...] = _setting(
+        ("*",),
+        WORDS,
+        "Names of the projects whose sessions are sent, * for any characters; never more than the token allows.",
+        project="trusted",
+    )
+    box_pull: Literal["own", "team", "nothing"] = _setting(
+        "own",
+        words_rule("own", "team", "nothing"),
+        "Sessions that come from the box besides those of this machine: of one's own other machines, or the team's.",
+        project="trusted",
+    )
+    sync_seconds: int = _setting(
+        5, COUNT, "How often `om sync` asks the box for new memory; after a failure it waits longer.", project="trusted"
+    )
+    retention_days: int | None = _setting(
+        None,
+        COUNT,
+        "Sessions without a new entry for so many days are removed by `om retention`, with all that rests on them.",
+        project="trusted",
+        unset="nothing is removed",
+    )
+    serve_host: str = _setting("127.0.0.1", HOST, "The address on which `om serve` listens.", project="trusted")
+    serve_port: int = _setting(
+        8765, at_least(0), "The port on which `om serve` listens; 0 takes a free one.", project="trusted"
+    )
+    serve_names: tuple[str, ...] = _setting(
+        (),
+        WORDS,
+        "Names by which clients may address `om serve`, besides its address and localhost.",
+        project="trusted",
+    )
+    serve_body_max_bytes: int = _setting(
+        8_000_000, COUNT, "The largest request that `om serve` reads.", project="trusted"
+    )
+    serve_requests_per_minute: int = _setting(
+        6_000, COUNT, "How many requests `om serve` answers for one token in a minute.", project="trusted"
+    )
+    audit_file: str | None = _setting(
+        None,
+        PATH,
+        "The file in which `om serve` notes who read what.",
+        project="trusted",
+        unset="audit.jsonl in the data folder",
+    )
 
     def __post_init__(self) -> None:
         pool, target = self.observations_pool_max_tokens, cast(int | None, self.observations_pool_target_tokens)

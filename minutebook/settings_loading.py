@@ -20,6 +20,8 @@ OWN_VARIABLES: Mapping[str, str] = {
     "MINUTEBOOK_HOME": "one folder for everything, data and settings",
     "MINUTEBOOK_CONFIG": "the folder of the global settings file",
     "MINUTEBOOK_STORE": "the store, a path or a URL",
+    "MINUTEBOOK_BOX_TOKEN": "the token for the box",
+    "MINUTEBOOK_REDIS_PASSWORD": "the password of a Redis store whose URL has none",
     "MINUTEBOOK_DEBUG": "1: an unexpected error of `om` shows its traceback",
     "MINUTEBOOK_SESSIONS": "a folder of real session files, for tests",
 }

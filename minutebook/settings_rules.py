@@ -205,11 +205,31 @@ def _check_path(value: object) -> str:
     return value
 
 
+_WORDS_ALLOWED = 'a list of words such as ["acme/orders", "acme/*"]'
+
+
+def _check_words(value: object) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(each, str) and each.strip() for each in value):
+        raise Refused(_WORDS_ALLOWED)
+    return tuple(value)
+
+
+_HOST_ALLOWED = 'a name or an address without a port, such as "127.0.0.1" or "0.0.0.0"'
+
+
+def _check_host(value: object) -> str:
+    if type(value) is not str or not re.fullmatch(r"[A-Za-z0-9.-]+|[0-9a-fA-F:]+", value):
+        raise Refused(_HOST_ALLOWED)
+    return value
+
+
 COUNT = at_least(1)
 BOOLEAN = Rule("true or false", _check_boolean, _boolean)
 MODEL = Rule(_MODEL_ALLOWED, _check_model, str)
 CHAIN = Rule(_CHAIN_ALLOWED, _check_chain, _chain_of_text)
 URL = Rule(_URL_ALLOWED, _check_url, str)
 PATH = Rule(_PATH_ALLOWED, _check_path, str)
+WORDS = Rule(_WORDS_ALLOWED, _check_words, _chain_of_text)
+HOST = Rule(_HOST_ALLOWED, _check_host, str)
 ZONE = Rule(_ZONE_ALLOWED, _check_zone, str)
 MONEY = number_rule("a number from 0 to 1000000", lambda value: 0 <= value <= 1_000_000)

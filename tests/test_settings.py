@@ -65,8 +65,20 @@ DEFAULTS = {
     "retry_max_seconds": 300,
     "zone": None,
     "observe_subagents": False,
+    "box_url": None,
+    "box_token_file": None,
+    "box_projects": ("*",),
+    "box_pull": "own",
+    "sync_seconds": 5,
+    "retention_days": None,
+    "serve_host": "127.0.0.1",
+    "serve_port": 8765,
+    "serve_names": (),
+    "serve_body_max_bytes": 8_000_000,
+    "serve_requests_per_minute": 6_000,
+    "audit_file": None,
 }
-INTEGERS = [n for n, value in DEFAULTS.items() if type(value) is int and n != "model_cooldown_seconds"]
+INTEGERS = [n for n, value in DEFAULTS.items() if type(value) is int and n not in ("model_cooldown_seconds", "serve_port")]
 BOOLEANS = [name for name, value in DEFAULTS.items() if type(value) is bool]
 
 

@@ -2,7 +2,8 @@
 
 Promises
  1. Append is idempotent: an id that the stream has already is a reported no-op and changes no position.
- 2. Positions of a stream are 0, 1, 2 … without holes; nothing stored is edited, reordered or removed.
+ 2. Positions of a stream are 0, 1, 2 … without holes; nothing stored is edited, reordered or removed, but whole
+    streams by `erase`.
  3. The running total of a stream's weights is kept by the store: "tokens since p" is one subtraction.
  4. One append is one transaction: items, marks, documents and the dirty key are written together or not at all.
  5. Of two appends that expect the same mark (or length), one wins; the other writes nothing and returns Stale.
@@ -254,6 +255,15 @@ class Board(Protocol):
 
 class Store(Log, Documents, Board, Protocol):
     """One open store. Usable from several threads; each process opens its own."""
+
+    def erase(
+        self, streams: Sequence[str], documents: Sequence[tuple[str, str]] = (), branches: Sequence[str] = ()
+    ) -> None:
+        """Remove whole streams with their marks, documents (collection, key), and jobs and dirty marks of branches.
+
+        All of it or nothing. Called by purges and retention alone. A stream of that name begins at 0 again; a version
+        of a document is still never used again.
+        """
 
     @property
     def url(self) -> str:

@@ -143,15 +143,7 @@ class _Documents(Database):
 
     def delete(self, collection: str, key: str, *, if_version: int | None = None) -> bool:
         with self.writing() as connection:
-            gone: int | None = first_value(
-                connection,
-                "DELETE FROM document WHERE collection = ? AND key = ? AND version = coalesce(?, version)"
-                " RETURNING version",
-                (bound(collection), bound(key), if_version),
-            )
-            if gone is not None:
-                _count_change(connection, collection, gone)
-            return gone is not None
+            return _delete_document(connection, collection, key, if_version)
 
     def documents(self, collection: str, prefix: str = "") -> list[Document]:
         # No byte of valid text is 0xFF, so the prefix with one more such byte is above all keys that begin with it.
@@ -176,6 +168,17 @@ class SqliteStore(_Log, _Documents, Board):
     folder when missing, else StoreError. clock: seconds since the epoch. Raises StoreCorrupt, StoreTooNew,
     StoreReadOnly, StoreFull and StoreBusy, from the constructor as from every method.
     """
+
+    def erase(
+        self, streams: Sequence[str], documents: Sequence[tuple[str, str]] = (), branches: Sequence[str] = ()
+    ) -> None:
+        with self.writing() as connection:
+            for name in streams:
+                _erase_stream(connection, name)
+            for collection, key in documents:
+                _delete_document(connection, collection, key, None)
+            connection.executemany("DELETE FROM job WHERE branch = ?", [(bound(key),) for key in branches])
+            connection.executemany("DELETE FROM dirty WHERE key = ?", [(bound(key),) for key in branches])
 
 
 def _stream(connection: Connection, name: str) -> tuple[int, int, int]:
@@ -260,6 +263,24 @@ def _write_document(connection: Connection, put: Put) -> Document:
     )
     _count_change(connection, put.collection)
     return Document(put.key, version, put.body)
+
+
+def _delete_document(connection: Connection, collection: str, key: str, if_version: int | None) -> bool:
+    gone: int | None = first_value(
+        connection,
+        "DELETE FROM document WHERE collection = ? AND key = ? AND version = coalesce(?, version) RETURNING version",
+        (bound(collection), bound(key), if_version),
+    )
+    if gone is not None:
+        _count_change(connection, collection, gone)
+    return gone is not None
+
+
+def _erase_stream(connection: Connection, name: str) -> None:
+    number, _, _ = _stream(connection, name)
+    for table in ("item", "mark"):
+        connection.execute(f"DELETE FROM {table} WHERE stream = ?", (number,))
+    connection.execute("DELETE FROM stream WHERE id = ?", (number,))
 
 
 def _count_change(connection: Connection, collection: str, deleted_version: int = 0) -> None:
