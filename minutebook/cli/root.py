@@ -27,10 +27,22 @@ SECTIONS = {
     },
     "Run and set up": {
         "worker": Lazy(f"{HERE}.working:worker", "do the background work"),
+        "sync": Lazy(f"{HERE}.syncing:sync", "send sessions to a team box, and bring their memory back"),
         "models": Lazy(f"{HERE}.models:models", "the models of each role, and what they cost"),
         "settings": Lazy(f"{HERE}.settings:settings", "every setting, its value and where it came from"),
         "trust": Lazy(f"{HERE}.settings:trust", "let a project's file decide where text goes"),
         "doctor": Lazy(f"{HERE}.doctor:doctor", "check this installation, one fix for each fault"),
+    },
+    "Keep and remove": {
+        "export": Lazy(f"{HERE}.exporting:export_command", "sessions with their memory as one JSONL file"),
+        "import": Lazy(f"{HERE}.exporting:import_command", "take such a file into a store"),
+        "backup": Lazy(f"{HERE}.backup:backup", "a copy of the whole store, made while it is used"),
+        "retention": Lazy(f"{HERE}.erasing:retention", "remove sessions by their age"),
+        "purge": Lazy(f"{HERE}.erasing:purge", "remove a session or a user with everything that rests on them"),
+    },
+    "Run a team box": {
+        "serve": Lazy(f"{HERE}.serving:serve", "the box's HTTP door"),
+        "token": Lazy(f"{HERE}.tokens:token", "who may use the box, and for which projects"),
     },
 }
 
