@@ -126,6 +126,8 @@ WRONG = {
     "text": ["1", "true", '""', "[]", '"auto"'],
     "money": ["-1", "inf", '"5"', "true"],
     "whole": ["-1", "1.5", '"20000"', "true", "[]"],
+    "words": ['"a"', "[1]", '[""]', "1", "{}"],
+    "host": ['"box:1"', '"http://a"', '""', "1", "[]"],
     "chain": ['"p/m"', '["m"]', '["extractive"]', "1", "{}"],
 }
 SPECIAL = {
@@ -134,6 +136,9 @@ SPECIAL = {
     "model_price_input_usd": "money",
     "model_price_output_usd": "money",
     "model_cooldown_seconds": "whole",
+    "serve_port": "whole",
+    "serve_host": "host",
+    "retention_days": "integer",
 }
 
 
@@ -145,6 +150,8 @@ def kind_of(name: str) -> str:
     if name.endswith("_fallbacks"):
         return "chain"
     default = getattr(Settings(), name)
+    if type(default) is tuple:
+        return "words"
     if type(default) is bool:
         return "boolean"
     return "integer" if name.endswith("_tokens") or type(default) is int else "text"
@@ -215,10 +222,11 @@ def test_other_words_are_no_booleans_003_120(files: Files, text: str) -> None:
 
 def test_every_key_has_a_variable_003_120(files: Files) -> None:
     texts = {"boolean": "1", "integer": " 777 ", "ratio": "0.5", "money": "0.5", "model": "p/m@high", "whole": "0"}
-    texts["chain"] = "p/m@high, q/n"
+    texts |= {"chain": "p/m@high, q/n", "words": "acme/*, b", "host": "::1"}
     special = {"compact_after_tokens_mode": "ratio", "zone": "UTC", "observations_pool_max_tokens": "778"}
     special |= {"model_base_url": "http://[::1]:1/v1/", "keys_file": "~/k.toml", "over_budget": "wait"}
-    special["prompts_folder"] = "/p"
+    special |= {"prompts_folder": "/p", "box_url": "https://box.example", "box_token_file": "/t", "box_pull": "team"}
+    special["audit_file"] = "/a.jsonl"
     special["without_provider"] = "extractive"
     environment = {s.variable: special.get(s.name) or texts[kind_of(s.name)] for s in SETTINGS}
     resolved = files.resolve(environment)
