@@ -78,7 +78,9 @@ DEFAULTS = {
     "serve_requests_per_minute": 6_000,
     "audit_file": None,
 }
-INTEGERS = [n for n, value in DEFAULTS.items() if type(value) is int and n not in ("model_cooldown_seconds", "serve_port")]
+INTEGERS = [
+    n for n, value in DEFAULTS.items() if type(value) is int and n not in ("model_cooldown_seconds", "serve_port")
+]
 BOOLEANS = [name for name, value in DEFAULTS.items() if type(value) is bool]
 
 
