@@ -1,4 +1,4 @@
-"""The import contracts hold, and each of three deliberate violations is caught."""
+"""The import contracts hold, and each of these deliberate violations is caught."""
 
 import shutil
 import subprocess
@@ -15,6 +15,14 @@ VIOLATIONS = {
     "layers": ("store/codec.py", "import minutebook.pipeline.clocks\n", "Imports run one way"),
     "one-sqlite": ("pipeline/search.py", "import sqlite3\n", "sqlite3 only in its store file"),
     "one-litellm": ("workers/observer.py", "import litellm\n", "litellm only where models are asked"),
+    "one-redis": ("pipeline/status.py", "import redis\n", "redis only in its store files"),
+    "one-httpx": ("cli/status.py", "import httpx\n", "httpx only where the box is asked"),
+    "one-web": ("cli/status.py", "import uvicorn\n", "The web framework only in the server"),
+    "no-worker-in-the-server": (
+        "server/__init__.py",
+        "import minutebook.workers.roles\n",
+        "A compaction cannot call a model",
+    ),
     "no-worker-below": ("hosts/reading.py", "import minutebook.workers.roles\n", "A compaction cannot call a model"),
 }
 
