@@ -2,10 +2,15 @@
 
 import importlib
 import os
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from itertools import count
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+from redis_server import BINARY, RedisServer
 
 ROOT = Path(__file__).resolve().parent.parent
 OFFLINE = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "LITELLM_OFFLINE_MODE")
@@ -49,3 +54,46 @@ def litellm() -> ModuleType:
     module.telemetry = False
     module.suppress_debug_info = True
     return module
+
+
+def needs_redis_server() -> None:
+    """Skip without the program redis-server, but not in CI (CI is set)."""
+    if BINARY is None and not os.environ.get("CI"):
+        pytest.skip("no redis-server: apt-get install redis-server")
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A real redis-server for this test process."""
+    needs_redis_server()
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def new_redis_server(tmp_path: Path) -> Iterator[Callable[..., RedisServer]]:
+    """Starts a server of the test's own, to be stopped or killed; takes what RedisServer takes after the folder."""
+    needs_redis_server()
+    servers: list[RedisServer] = []
+
+    def new(*arguments: Any, **named: Any) -> RedisServer:
+        servers.append(RedisServer(tmp_path / f"redis-{len(servers)}", *arguments, **named))
+        return servers[-1]
+
+    yield new
+    for server in servers:
+        server.kill()
+
+
+DATABASE_NUMBERS = count(1)
+
+
+@pytest.fixture
+def redis_url(redis_server: RedisServer) -> Iterator[str]:
+    """The URL of an empty database on the server, for one test."""
+    redis = pytest.importorskip("redis")
+    url = redis_server.database_url(next(DATABASE_NUMBERS))
+    yield url
+    with closing(redis.Redis.from_url(url)) as client:
+        client.flushdb()

@@ -1,0 +1,113 @@
+"""A real redis-server for tests: on loopback, with a folder and an append-only file of its own, that can be killed."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+BINARY = shutil.which("redis-server")
+START_SECONDS = 20.0
+DATABASES = 10_000
+"""One for each test: nobody has to wait for another's flush."""
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listens on just now."""
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class RedisServer:
+    """redis-server on 127.0.0.1 with its data in a folder. Started at once; `start` again finds the same data.
+
+    arguments: of redis-server, after those given here ("--maxmemory", "10mb"). password: asked of every client.
+    """
+
+    def __init__(self, folder: Path, arguments: Sequence[str] = (), *, password: str = "") -> None:
+        if BINARY is None:
+            raise FileNotFoundError("no redis-server: install it (apt-get install redis-server)")
+        self.folder = folder
+        self.arguments = [*arguments, *(("--requirepass", password) if password else ())]
+        self.password = password
+        self.port = 0
+        self.process: subprocess.Popen[bytes] | None = None
+        folder.mkdir(parents=True, exist_ok=True)
+        self.start()
+
+    @property
+    def url(self) -> str:
+        """redis://…/0; the same after a restart."""
+        return self.database_url(0)
+
+    def database_url(self, number: int) -> str:
+        secret = f":{self.password}@" if self.password else ""
+        return f"redis://{secret}127.0.0.1:{self.port}/{number}"
+
+    @property
+    def pid(self) -> int:
+        assert self.process, "the server is not running"
+        return self.process.pid
+
+    def start(self) -> None:
+        """Start, and wait until it answers and has loaded its data. The port stays the same from the first time on."""
+        for _ in range(5):
+            port = self.port or free_port()
+            if self._answers(port, self._launched(port)):
+                self.port = port
+                return
+            self.kill()  # another program took the port meanwhile
+        raise RuntimeError(f"redis-server does not start: see {self.folder / 'log'}")
+
+    def stop(self) -> None:
+        """End it in order, its data on disk."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """kill -9: what was not written to the append-only file is lost."""
+        self._end(signal.SIGKILL)
+
+    def pause(self) -> None:
+        """It hangs: connections stay, no answer comes."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        os.kill(self.pid, signal.SIGCONT)
+
+    def _launched(self, port: int) -> "subprocess.Popen[bytes]":
+        assert BINARY
+        own = ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(self.folder), "--save", ""]
+        log = ["--appendonly", "yes", "--appendfsync", "everysec", "--databases", str(DATABASES)]
+        with (self.folder / "log").open("ab") as output:
+            self.process = subprocess.Popen(
+                [BINARY, *own, *log, *self.arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            )
+        return self.process
+
+    def _answers(self, port: int, process: "subprocess.Popen[bytes]") -> bool:
+        """Whether it says PONG before it ends, or asks for the password (it has loaded then)."""
+        give_up_at = time.monotonic() + START_SECONDS
+        while process.poll() is None and time.monotonic() < give_up_at:
+            try:
+                with closing(socket.create_connection(("127.0.0.1", port), 1.0)) as connection:
+                    connection.sendall(b"PING\r\n")
+                    if connection.recv(64).startswith((b"+PONG", b"-NOAUTH")) and process.poll() is None:
+                        return True
+            except OSError:
+                pass
+            time.sleep(0.01)
+        return False
+
+    def _end(self, signal_number: int) -> None:
+        process, self.process = self.process, None
+        if process is None:
+            return
+        if process.poll() is None:
+            process.send_signal(signal_number)
+            process.send_signal(signal.SIGCONT)
+        process.wait(30)
