@@ -19,7 +19,10 @@ from minutebook.workers.runner import Minds
 
 
 class ProjectSettings:
-    """Branch → the settings of its project, read once (003-125). Raises BadSetting, again each time it is asked."""
+    """Branch → the settings of its project, read once (003-125). Raises BadSetting, again each time it is asked.
+
+    On a team box a project is a name that a client sent: only an absolute path is ever looked at.
+    """
 
     def __init__(self, flags: Mapping[str, object] | None = None) -> None:
         self._flags = flags or {}
@@ -27,11 +30,11 @@ class ProjectSettings:
         self._lock = threading.Lock()
 
     def __call__(self, branch: Branch) -> Settings:
+        folder = branch.project if Path(branch.project).is_absolute() else ""
         with self._lock:
-            if branch.project not in self._known:
-                project = Path(branch.project) if branch.project else None
-                self._known[branch.project] = load(project, self._flags).settings
-            return self._known[branch.project]
+            if folder not in self._known:
+                self._known[folder] = load(Path(folder) if folder else None, self._flags).settings
+            return self._known[folder]
 
 
 def minds_of(store: Store) -> Minds:

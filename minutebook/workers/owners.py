@@ -4,12 +4,14 @@ import os
 import socket
 import uuid
 from contextlib import suppress
+from functools import cache
+from pathlib import Path
 
 from minutebook.store.kernel import Store
 
 
 def new_owner() -> str:
-    """A name for an engine of this process: host:space of process ids:process id:random."""
+    """A name for an engine of this process: host:boot:space of process ids:process id:random."""
     return f"{_here()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
 
 
@@ -37,8 +39,19 @@ def release_the_dead(store: Store) -> int:
 
 
 def _here() -> str:
-    """The host, and where the system tells it the space in which process numbers mean something."""
+    """The host, its boot, and where the system tells it the space in which process numbers mean something.
+
+    Machines that share a store may have the same host name, and the first space has the same number on all of them.
+    """
     space = ""
     with suppress(OSError):
         space = os.readlink("/proc/self/ns/pid")  # noqa: PTH115
-    return f"{socket.gethostname()}:{space}"
+    return f"{socket.gethostname()}:{_boot()}:{space}"
+
+
+@cache
+def _boot() -> str:
+    """What only this machine has: the id of its boot, else its network address."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return f"{uuid.getnode():x}"

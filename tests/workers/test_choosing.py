@@ -38,6 +38,19 @@ def test_flags_win_and_a_project_that_is_gone_has_the_defaults(tmp_path: Path) -
     assert settings_for(branch_of(tmp_path / "gone")).observe_after_tokens == 5
 
 
+@pytest.mark.parametrize("name", ["github.com/acme/orders", "orders", "../orders", "."])
+def test_a_project_s_name_is_never_taken_for_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A client sent it to a team box: what lies under that name where the worker runs is not its own."""
+    here = tmp_path / "here"
+    (here / name).mkdir(parents=True)
+    (here / name / ".minutebook.toml").write_text("observe_after_tokens = 7\n")
+    monkeypatch.chdir(here)
+    assert ProjectSettings()(branch_of(name)).observe_after_tokens == 10_000
+    assert ProjectSettings()(branch_of((here / name).resolve())).observe_after_tokens == 7
+
+
 def test_a_wrong_value_is_told_each_time(tmp_path: Path) -> None:
     (tmp_path / ".minutebook.toml").write_text("observe_after_tokens = 0\n")
     settings_for = ProjectSettings()
