@@ -97,7 +97,11 @@ class StoreTooNew(StoreError):
 
 
 class BoxFailed(MinutebookError):
-    """The box did not do what was asked; everything stays on this machine."""
+    """The box did not do what was asked; everything stays on this machine. status: its HTTP status, 0 for none."""
+
+    def __init__(self, message: str = "", *, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class BoxUnreachable(BoxFailed):

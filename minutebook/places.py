@@ -62,6 +62,14 @@ def read_settings_file(path: Path) -> bytes | None:
     return content
 
 
+def read_private_file(path: Path, what: str) -> bytes | None:
+    """The same for a file that holds secrets (what: which): BadSetting where others than its owner may read it."""
+    content = read_settings_file(path)
+    if content is not None and (mode := path.stat().st_mode & 0o777) & 0o077:
+        raise BadSetting(f"{path}: others may read your {what} (mode {mode:o}): chmod 600 {path}")
+    return content
+
+
 def _named(environ: Mapping[str, str], variable: str) -> Path | None:
     value = environ.get(variable)
     return Path(os.path.abspath(os.path.expanduser(value))) if value else None  # noqa: PTH100, PTH111 (~nobody stays)

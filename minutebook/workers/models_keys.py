@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from minutebook.errors import BadSetting
-from minutebook.places import config_dir, read_settings_file
+from minutebook.places import config_dir, read_private_file
 from minutebook.settings import ModelChoice, Settings
 from minutebook.workers.models_library import library
 
@@ -77,14 +77,11 @@ def read_keys(settings: Settings) -> Keys:
     """The file of keys; empty where none is named and the usual one is not there. Raises BadSetting."""
     named = settings.keys_file
     path = Path(named).expanduser() if named else config_dir() / KEYS_FILE
-    content = read_settings_file(path)
+    content = read_private_file(path, "keys")
     if content is None:
         if named:
             raise BadSetting(f"{path}: no such file; keys_file names it")
         return Keys(path)
-    mode = path.stat().st_mode & 0o777
-    if mode & 0o077:
-        raise BadSetting(f"{path}: others may read your keys (mode {mode:o}): chmod 600 {path}")
     return _parsed(path, content)
 
 
