@@ -9,6 +9,7 @@ from minutebook.cli.options import JSON, placed
 from minutebook.cli.place import Place
 from minutebook.cli.showing import counted, harmless, minute, one_line, remark, write, write_json
 from minutebook.errors import BadInput
+from minutebook.pipeline.answers import hit_data
 from minutebook.pipeline.questions import RECORDS_MOST
 from minutebook.pipeline.search import Hit, search
 from minutebook.records import Branch
@@ -50,7 +51,7 @@ def search_command(
         verdict = judged(place, query, hits, limit, zones)
         hits = list(verdict.hits)
     if as_json:
-        write_json(judged_data(verdict) if verdict else [as_data(hit) for hit in hits])
+        write_json(judged_data(verdict) if verdict else [hit_data(hit) for hit in hits])
         return
     for hit in hits:
         write(text_of(hit, zones.get(hit.branch, "UTC"), elsewhere=hit.branch != place.branch.key))
@@ -101,23 +102,9 @@ def text_of(hit: Hit, zone: str, *, elsewhere: bool) -> str:
     return harmless(f"{said[0]} {head}".strip() + f"\n    {hit.text}")
 
 
-def as_data(hit: Hit) -> dict[str, Any]:
-    """For programs."""
-    return {
-        "kind": hit.kind,
-        "state": hit.state,
-        "id": hit.id,
-        "score": hit.score,
-        "time": hit.time,
-        "text": hit.text,
-        "branch": hit.branch,
-        "recall": list(hit.recall),
-    }
-
-
 def judged_data(found: "Judged") -> dict[str, Any]:
     """For programs: the hits, of each whether the judge named it, and who judged, or why nobody did."""
-    hits = [{**as_data(hit), "helps": at < found.helpful} for at, hit in enumerate(found.hits)]
+    hits = [{**hit_data(hit), "helps": at < found.helpful} for at, hit in enumerate(found.hits)]
     return {
         "judged": not found.why_not,
         "mind": found.mind,

@@ -7,6 +7,7 @@ from typing import Any
 
 from minutebook.cli.paging import Piece
 from minutebook.cli.showing import counted, minute, tokens
+from minutebook.pipeline.answers import recalled_data, source_data
 from minutebook.pipeline.recall import Recalled, RecalledObservation, RecalledReflection
 from minutebook.pipeline.shapes import one_line
 from minutebook.pipeline.sourcetext import entry_text
@@ -142,46 +143,8 @@ def hash_words(entry: SourceEntry) -> str:
 
 def as_data(found: Recalled, pieces: Sequence[Piece], page: int, pages: int, zone: str) -> dict[str, Any]:
     """For programs. page 0: all of it. A source that goes on over pages has its own part of the text in each."""
-    return {
-        "id": found.id,
-        "found": found.found,
-        "kind": found.kind,
-        "collision": found.collision,
-        "partial": found.partial,
-        "observations": [
-            {
-                "id": each.record.id,
-                "status": each.status,
-                "why": each.why,
-                "mind": each.mind,
-                "timestamp": each.record.timestamp,
-                "relevance": each.record.relevance,
-                "content": each.record.content,
-                "source_ids": list(each.record.source_ids),
-                "tokens": each.record.tokens,
-            }
-            for each in found.observations
-        ],
-        "reflections": [
-            {
-                "id": each.record.id,
-                "status": each.status,
-                "why": each.why,
-                "mind": each.mind,
-                "content": each.record.content,
-                "support_ids": list(each.record.support_ids),
-                "tokens": each.record.tokens,
-            }
-            for each in found.reflections
-        ],
-        "sources": _joined([_source_data(found.sources[piece.index], piece, zone) for piece in pieces], page),
-        "missing": list(found.missing),
-        "not_sources": list(found.foreign),
-        "unknown_supports": list(found.unknown_supports),
-        "empty_reason": found.empty_reason if found.found else "",
-        "page": page,
-        "pages": pages,
-    }
+    sources = _joined([_source_data(found.sources[piece.index], piece, zone) for piece in pieces], page)
+    return {**recalled_data(found, sources), "page": page, "pages": pages}
 
 
 def _joined(sources: list[dict[str, Any]], page: int) -> list[dict[str, Any]]:
@@ -197,21 +160,11 @@ def _joined(sources: list[dict[str, Any]], page: int) -> list[dict[str, Any]]:
 
 
 def _source_data(placed: Placed, piece: Piece, zone: str) -> dict[str, Any]:
-    entry = placed.entry
-    raw = entry.raw
+    raw = placed.entry.raw
     return {
-        "id": entry.id,
-        "position": placed.position,
-        "role": entry.role,
-        "tool_name": entry.tool_name,
-        "custom_type": entry.custom_type,
-        "is_error": entry.is_error,
-        "time": entry.time,
-        "local_time": minute(entry.time, zone),
-        "tokens": placed.tokens,
-        "text_sha256": entry.text_sha256,
+        **source_data(placed),
+        "local_time": minute(placed.entry.time, zone),
         "raw": {"path": raw.path, "offset": raw.offset, "length": raw.length} if raw else None,
-        "version_of": entry.version_of,
         "complete": piece.first and piece.last,
         "text": piece.text,
     }

@@ -2,15 +2,19 @@
 
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from minutebook.cli.showing import console, counted, minute, one_line, tokens
+from minutebook.pipeline.answers import reading_data
+from minutebook.pipeline.answers import status_data as as_data
 from minutebook.pipeline.clocks import Reading
 from minutebook.pipeline.status import Status, percent
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+__all__ = ["as_data", "notices_of", "reading_data", "show_status"]
 
 BAR_CELLS = 16
 LABEL_WIDTH = 20
@@ -193,73 +197,3 @@ def broken_lines(broken: list[int], count: int) -> str:
 
 def _is(count: int) -> str:
     return "is" if count == 1 else "are"
-
-
-def as_data(status: Status) -> dict[str, Any]:
-    """Plain numbers for programs."""
-    session = status.session
-    return {
-        "session": session.key if session else "",
-        "branch": status.branch.key,
-        "host": status.branch.host,
-        "project": status.branch.project,
-        "title": session.title if session else "",
-        "last_time": session.last_time if session else "",
-        "entries": status.entries,
-        "source_tokens": status.source_tokens,
-        "prompts": session.prompts if session else 0,
-        "observations": {
-            "recorded": status.observations,
-            "dropped": status.dropped,
-            "active": status.active,
-            "visible": status.visible,
-            "added": status.added,
-            "removed": status.removed,
-        },
-        "reflections": {
-            "recorded": status.reflections,
-            "retired": status.retired,
-            "visible": status.reflections_visible,
-            "added": status.reflections_added,
-        },
-        "next_observation": reading_data(status.observe),
-        "next_reflection": reading_data(status.reflect),
-        "next_compaction": {**reading_data(status.compact), "mode": status.compact_mode},
-        "visible_pool": reading_data(status.visible_pool),
-        "active_pool": reading_data(status.active_pool),
-        "dropper": {"state": status.dropper, "tokens_since_coverage": status.since_drop_tokens},
-        "reflection_tokens": status.reflection_tokens,
-        "reflection_context": reading_data(status.context),
-        "digest": {"tokens": status.digest.tokens, "through": status.digest.through} if status.digest else None,
-        **_state_data(status),
-    }
-
-
-def _state_data(status: Status) -> dict[str, Any]:
-    session = status.session
-    return {
-        "mind": status.mind,
-        "minds": dict(status.minds),
-        "passive": status.passive,
-        "due": dict(status.due),
-        "running": list(status.running),
-        "pending": list(status.pending),
-        "open_compaction": status.open_compaction,
-        "gaps": [asdict(gap) for gap in status.gaps],
-        "errors": [asdict(error) for error in status.errors],
-        "malformed": status.malformed,
-        "other_branches": max(0, status.siblings),
-        "versions": session.versions if session else 0,
-        "replaced": session.replaced if session else 0,
-        "unknown_rows": session.unknown if session else {},
-        "skipped_rows": session.skipped if session else {},
-        "broken_lines": session.broken if session else [],
-        "broken_count": session.broken_count if session else 0,
-        "not_made": status.not_made,
-        "why_not_made": status.why_not_made,
-    }
-
-
-def reading_data(reading: Reading) -> dict[str, int]:
-    """A reading in plain numbers, with its percent."""
-    return {"tokens": reading.tokens, "threshold": reading.threshold, "percent": percent(reading)}

@@ -1,7 +1,6 @@
 """`om view` and `om compact`: the memory as text."""
 
 import sys
-from collections.abc import Iterator
 
 import click
 
@@ -9,13 +8,11 @@ from minutebook.cli.options import JSON, placed
 from minutebook.cli.place import NOTHING_YET, ONLY_SUB_AGENTS, Place
 from minutebook.cli.showing import counted, harmless, remark, tokens, write, write_json
 from minutebook.errors import BadInput
-from minutebook.pipeline import ledger
+from minutebook.pipeline.answers import composition_data
 from minutebook.pipeline.branches import Path
 from minutebook.pipeline.compaction import look_at_memory
-from minutebook.pipeline.folding import fold
-from minutebook.pipeline.pages import page_of
-from minutebook.pipeline.projection import Projection, digest_budget, full_projection, visible_projection
 from minutebook.pipeline.status import read_totals_now
+from minutebook.pipeline.viewing import boundary_keeping, view_lines, viewed
 
 NOT_COMPACTED = "No compaction has been confirmed yet, so nothing is visible; `om view --full` shows what is recorded."
 
@@ -44,12 +41,8 @@ def view(place: Place, full: bool, copy: bool | None) -> None:
 
 def view_text(place: Place, *, full: bool) -> str:
     """The rendered memory, and nothing else (003-107)."""
-    entries = ledger.read_memory(place.store, place.branch) if place.branch.key else []
-    share = digest_budget(place.settings.reflection_context_max_tokens).digest
-    if full:
-        return "\n".join(view_lines(full_projection(page_of(fold(entries)), digest_tokens=share), "recorded"))
-    chain = [each.key for each in ledger.chain_of(place.store, place.branch)]
-    return "\n".join(view_lines(visible_projection(entries, chain, digest_tokens=share), "visible"))
+    projection = viewed(place.store, place.branch, place.settings, full=full)
+    return "\n".join(view_lines(projection, "recorded" if full else "visible", shown=harmless))
 
 
 def _say_whose(place: Place) -> None:
@@ -59,20 +52,6 @@ def _say_whose(place: Place) -> None:
 
 def _compacted(place: Place) -> bool:
     return bool(place.branch.key and read_totals_now(place.store, place.branch).compacted)
-
-
-def view_lines(projection: Projection, word: str) -> Iterator[str]:
-    """Digest, reflections, observations; word: visible or recorded."""
-    digest = projection.digest
-    if digest is None:
-        yield from ("## Digest of older reflections", f"(no digest is {word})")
-    else:
-        yield f"## Digest of older reflections, up to [{digest.through}], {tokens(digest.tokens)} tokens"
-        yield from (harmless(line) for line in digest.content.splitlines())
-    yield from ("", f"## Reflections ({len(projection.recent):,})")
-    yield from projection.recent_lines() or [f"(no reflection is {word})"]
-    yield from ("", f"## Observations ({len(projection.observations):,})")
-    yield from projection.observation_lines() or [f"(no observation is {word})"]
 
 
 def _copy(text: str) -> None:
@@ -112,16 +91,7 @@ def compact(place: Place, boundary: int | None, keep: int | None, as_json: bool)
             {
                 "boundary": cut,
                 "entries": length,
-                "composition": None
-                if composed is None
-                else {
-                    "id": composed.id,
-                    "text": composed.text,
-                    "tokens": composed.tokens,
-                    "full_fold": composed.full_fold,
-                    "left_out": composed.left_out,
-                    "extracted": composed.extracted,
-                },
+                "composition": composition_data(composed),
             }
         )
     elif composed is None:
@@ -132,16 +102,3 @@ def compact(place: Place, boundary: int | None, keep: int | None, as_json: bool)
         left = f", {counted(composed.left_out, 'record')} left out" if composed.left_out else ""
         replaced = f"{tokens(composed.tokens)} tokens in place of {counted(cut, 'entry', 'entries')}"
         remark(f"{replaced}{full}{left}. Nothing was recorded.")
-
-
-def boundary_keeping(path: Path, keep_tokens: int) -> int:
-    """The smallest position from which on at most so many tokens stay."""
-    length, total = path.length(), path.tokens()
-    low, high = 0, length
-    while low < high:
-        middle = (low + high) // 2
-        if total - path.tokens_before(middle) <= keep_tokens:
-            high = middle
-        else:
-            low = middle + 1
-    return low

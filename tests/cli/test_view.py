@@ -195,7 +195,7 @@ def test_compact_is_a_look(om: Om, store: Store) -> None:
 
 
 def test_compact_keeps_so_many_tokens(om: Om, store: Store) -> None:
-    from minutebook.cli.viewing import boundary_keeping
+    from minutebook.pipeline.viewing import boundary_keeping
 
     branch = deliver(store, [reply("x" * 400, id=f"e{number}") for number in range(10)])
     path = BranchPath(store, branch)
