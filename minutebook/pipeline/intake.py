@@ -25,6 +25,7 @@ from minutebook.pipeline.importing import Importer, is_foreign_fold
 from minutebook.pipeline.ledger import chain_of
 from minutebook.pipeline.outcomes import Refused
 from minutebook.pipeline.placing import Event, Known, Places, Spine, fork_key, named_ids, version_id, with_hash
+from minutebook.pipeline.purged import SessionPurged, check_not_purged
 from minutebook.pipeline.readings import session_key_of
 from minutebook.pipeline.sessions import (
     COMPACTIONS_KNOWN,
@@ -55,7 +56,7 @@ PARALLEL_MAX = 64
 class Accepted:
     """What one delivery changed. versions: of the new ones, those that came before with another text.
 
-    branches: keys of those that got something new.
+    branches: keys of those that got something new. purged: nothing, because the session was removed on purpose.
     """
 
     session: str
@@ -63,6 +64,7 @@ class Accepted:
     duplicates: int = 0
     versions: int = 0
     branches: tuple[str, ...] = ()
+    purged: bool = False
 
 
 def accept_turns(store: Store, reading: Reading, *, path: str = "", zone: str = "UTC") -> Accepted:
@@ -72,13 +74,16 @@ def accept_turns(store: Store, reading: Reading, *, path: str = "", zone: str = 
     """
     if reading.head is None:
         return Accepted(session="")
-    intake = _Intake(store, reading.head, path=path, zone=zone)
-    for start in range(0, len(reading.events), WINDOW):
-        window = [with_hash(event) for event in reading.events[start : start + WINDOW]]
-        intake.until_done(partial(intake.take, window))
-    intake.importer.flush()
-    intake.until_done(partial(intake.close, reading))
-    return intake.accepted(reading)
+    try:
+        intake = _Intake(store, reading.head, path=path, zone=zone)
+        for start in range(0, len(reading.events), WINDOW):
+            window = [with_hash(event) for event in reading.events[start : start + WINDOW]]
+            intake.until_done(partial(intake.take, window))
+        intake.importer.flush()
+        intake.until_done(partial(intake.close, reading))
+        return intake.accepted(reading)
+    except SessionPurged:
+        return Accepted(session=session_key(reading.head), purged=True)
 
 
 def mark_ended(store: Store, key: str) -> None:
@@ -144,7 +149,8 @@ class _Intake:
         raise StoreBusy(f"session {self.session.key}: {INTAKE_TRIES} other deliveries came first; try again")
 
     def refresh(self) -> None:
-        """Begin from what the store has now."""
+        """Begin from what the store has now; SessionPurged when that is nothing, on purpose."""
+        check_not_purged(self.store, session_key(self.head), self.head.agent)
         found = find_session(self.store, session_key(self.head))
         self.session: Session = found or new_session(self.head, path=self.path, zone=self.zone)
         self.session.path = self.path or self.session.path
