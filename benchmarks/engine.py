@@ -14,8 +14,8 @@ from benchmarks.table import Row, Work, medians, milliseconds, ratio_row
 from minutebook.store.kernel import Store
 from minutebook.store.opening import open_store
 from minutebook.workers.dispatching import Dispatcher
-from minutebook.workers.engine import MEMORY_ROLES, Engine, queue_path_of
-from minutebook.workers.queues import open_queue
+from minutebook.workers.engine import MEMORY_ROLES, Engine
+from minutebook.workers.queues import queues_of
 
 JOB_BAR, PENDING_BAR, THREADS, THREADS_SHARE = 2.5, 1, 8, 0.9
 CLAIMED_AT_ONCE = 16
@@ -68,7 +68,7 @@ def pending_rows(bench: Bench) -> Iterator[Row]:
     """A session that goes on and on, beside a worker."""
     most: Counter[str] = Counter()
     with closing(open_store(str(bench.folder / "turns.sqlite"))) as store:
-        queues = {role: open_queue(queue_path_of(store), role) for role in MEMORY_ROLES}
+        queues = {role: queues_of(store).open(role) for role in MEMORY_ROLES}
         with Engine(store, mind=SleepingMind(), settings_for=settings_for, roles=MEMORY_ROLES):
             for at in range(bench.scale.turns):
                 turn(store, "long", 4 * at)

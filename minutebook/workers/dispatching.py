@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterable
 from itertools import chain
 
-from minutebook.errors import MinutebookError, StoreBusy, StoreFull, StoreReadOnly
+from minutebook.errors import MinutebookError, StoreBusy, StoreFull, StoreReadOnly, StoreUnreachable
 from minutebook.pipeline import questions, workbook
 from minutebook.pipeline.branches import find_branch, list_branches
 from minutebook.pipeline.clocks import BranchState, due_roles, observe_reading
@@ -14,7 +14,7 @@ from minutebook.settings import Settings
 from minutebook.store.kernel import Job, Store
 
 DIRTY_LIMIT = 200
-WHOLE_STORE = (StoreBusy, StoreFull, StoreReadOnly)
+WHOLE_STORE = (StoreBusy, StoreFull, StoreReadOnly, StoreUnreachable)
 """Errors that are no branch's own: the pass ends, and is done again."""
 logger = logging.getLogger(__name__)
 

@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Literal
 
 from minutebook.debuglog import DebugLog
-from minutebook.errors import StoreError
+from minutebook.errors import StoreError, StoreUnreachable
 from minutebook.store.kernel import Job, JobState, Store
 from minutebook.workers.contract import Mind
 from minutebook.workers.dispatching import WHOLE_STORE, Dispatcher
 from minutebook.workers.leases import Leases
+from minutebook.workers.outages import Outage
 from minutebook.workers.owners import new_owner, release_the_dead
-from minutebook.workers.queues import QUEUE_SUFFIX, Lane
+from minutebook.workers.queues import Lane, queues_of
 from minutebook.workers.runner import Minds, RoleModules, SettingsFor, role_module, run_job
-from minutebook.workers.waking import Waker, change_counter, check_file, wake_path_of
+from minutebook.workers.waking import change_counter, check_file, waker_of
 
 MEMORY_ROLES = ("observer", "reflector", "digester", "dropper")
 ALL_ROLES = (*MEMORY_ROLES, "judge")
@@ -36,8 +37,9 @@ class Engine:
 
     minds: role, settings and branch → mind; mind: one for all. settings_for: branch → settings, asked for each job.
     roles: those that this process serves. concurrency: jobs of one role at once. queue_path, wake_path: beside the
-    store when None. intake: called before each look at the board, to take in what hooks announced. role_modules: role →
-    what prepares and thinks. failure: why it ended by itself. worked_at: monotonic seconds of the last job.
+    store, or on its server, when None. intake: called before each look at the board, to take in what hooks announced.
+    role_modules: role → what prepares and thinks. failure: why it ended by itself. worked_at, answered_at: monotonic
+    seconds of the last job, and of the last time that the store answered.
     """
 
     def __init__(
@@ -67,17 +69,18 @@ class Engine:
         self._owner = new_owner()
         self._dispatcher = Dispatcher(store, settings_for)
         self._leases = Leases(store)
-        queue = queue_path or queue_path_of(store)
+        queues = queues_of(store, queue_path)
         self._lanes = [
-            Lane(role, queue, threads=concurrency, run=self._run_job, done=self.wake) for role in self._roles
+            Lane(role, queues, threads=concurrency, run=self._run_job, done=self.wake) for role in self._roles
         ]
-        self._waker = Waker(wake_path or wake_path_of(store))  # holds sockets, so after whatever may fail
+        self._waker = waker_of(store, wake_path)  # holds sockets, so after whatever may fail
+        self._outage = Outage()
         self._thread = threading.Thread(target=self._dispatch, name="minutebook-dispatcher", daemon=True)
         self._halted = threading.Event()
         self.failure: StoreError | None = None
         self._looked = threading.Condition()
         self._listening = True
-        self.worked_at = time.monotonic()
+        self.worked_at = self.answered_at = time.monotonic()
         self._asked = 0
         self._answered = 0
         self._watching = 0
@@ -160,6 +163,7 @@ class Engine:
                 asked = self._asked
                 self._pass(seen)
                 self._answer(asked)
+                self._outage.over()
                 self._sleep(seen, began)
             except StoreError as error:
                 self._store_failed(error)
@@ -168,10 +172,12 @@ class Engine:
                 self._halted.wait(PAUSE_AFTER_ERROR_SECONDS)
 
     def _store_failed(self, error: StoreError) -> None:
-        """A busy or full store is tried again; with one that cannot be used at all the engine ends."""
+        """A store that is busy, full or away is tried again; with one that cannot be used at all the engine ends."""
         if isinstance(error, WHOLE_STORE):
-            logger.warning("%s", error)
-            self._halted.wait(PAUSE_AFTER_ERROR_SECONDS)
+            self._outage.begun(error)
+            if isinstance(error, StoreUnreachable):  # the ear may be as dead as the rest, and never be told
+                self._waker.deafen()
+            self._halted.wait(self._outage.next_pause())
             return
         with self._looked:
             self.failure = error
@@ -219,6 +225,7 @@ class Engine:
         until = self._next_at()
         while not self._halted.is_set() and self._asked == self._answered:
             now = self._store.now()
+            self.answered_at = time.monotonic()
             left = until - now
             if self._waker.wait(min(self._waker.poll_seconds, left)) or left <= self._waker.poll_seconds:
                 return
@@ -277,6 +284,8 @@ class Engine:
                 leases=self._leases,
                 roles=self._role_modules,
             )
+        except StoreUnreachable as error:
+            self._outage.begun(error)  # what cannot be written is derived again
         except StoreError as error:
             logger.warning("%s of %s: the job is done again: %s", job.role, job.branch, error)
             self._halted.wait(PAUSE_AFTER_ERROR_SECONDS)
@@ -284,11 +293,6 @@ class Engine:
             logger.exception("%s of %s failed; the job is done again", job.role, job.branch)
             self._halted.wait(PAUSE_AFTER_ERROR_SECONDS)
         self.worked_at = time.monotonic()
-
-
-def queue_path_of(store: Store) -> Path:
-    """The queues' own file, beside the store's."""
-    return Path(store.url.removeprefix("sqlite:///") + QUEUE_SUFFIX)
 
 
 def _pausing(state: JobState, now: float) -> bool:

@@ -1,25 +1,27 @@
 """huey, as the engine uses it: one queue a role, jobs as JSON, threads that wait on a condition.
 
 A job in a queue is a hint: it is lost, doubled or stale without harm, because the board's claim decides who works. So
-fsync is off, no result is stored, and a message that cannot be read is thrown away. huey's own consumer is not used:
-its polling backs off to ten seconds.
+no result is stored, and a message that cannot be read is thrown away. huey's own consumer is not used: its polling
+backs off to ten seconds.
 """
 
+import hashlib
 import json
 import logging
 import os
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from huey import Huey, SqliteHuey
+from huey import Huey, RedisHuey, SqliteHuey
 from huey.exceptions import HueyException
 from huey.registry import Message
+from huey.storage import RedisStorage
 
-from minutebook.errors import StoreError
-from minutebook.store.kernel import Job
+from minutebook.errors import StoreError, StoreUnreachable
+from minutebook.store.kernel import Job, Store
 from minutebook.store.sqlite_file import BESIDE, translated
 from minutebook.workers.dispatching import WHOLE_STORE
 
@@ -27,6 +29,7 @@ QUEUE_SUFFIX = ".queue"
 OPEN_TRIES = 3
 """Somebody may remove a queue's file while it is opened, and again."""
 TASK = "minutebook_job"
+PUSH_ONCE = "return redis.call('LPOS', KEYS[1], ARGV[1]) or redis.call('LPUSH', KEYS[1], ARGV[1])"
 logger = logging.getLogger(__name__)
 
 
@@ -46,6 +49,39 @@ class JsonSerializer:
         if "message" not in body:
             return body["value"]
         return Message(**{name: value for name, value in body["message"].items() if name in Message._fields})
+
+
+class Queues(Protocol):
+    """Where the queues of a store are."""
+
+    def open(self, role: str) -> Huey:
+        """The queue of a role. Raises StoreError where there can be none."""
+
+    def renew(self, role: str, old: Huey) -> Huey:
+        """An empty one in place of one that cannot be used."""
+
+    def translated(self) -> AbstractContextManager[None]:
+        """Around every use of a queue: its errors as ours."""
+
+
+class FileQueues:
+    """Queues in a SQLite file of their own, with fsync off."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def open(self, role: str) -> Huey:
+        """An unreadable file is replaced."""
+        return open_queue(self.path, role)
+
+    def renew(self, role: str, old: Huey) -> Huey:
+        """The file is replaced if it has to be."""
+        old.storage.close()
+        return self.open(role)
+
+    def translated(self) -> AbstractContextManager[None]:
+        """SQLite's errors."""
+        return translated(self.path)
 
 
 def open_queue(path: Path, role: str) -> Huey:
@@ -76,6 +112,60 @@ def _sqlite_queue(path: Path, role: str) -> Huey:
     )
 
 
+class OnceStorage(RedisStorage):  # type: ignore[misc]
+    """A list on the server that holds a job at most once, whoever sends it: as long as there are branches, at most."""
+
+    def __init__(self, name: str, **more: Any) -> None:
+        super().__init__(name, clean_name=False, blocking=False, **more)
+        self.queue_key = name
+        self.schedule_key, self.result_key, self.counter_key = (f"{name}:{part}" for part in ("at", "got", "count"))
+        self._push_once = self.conn.register_script(PUSH_ONCE)
+
+    def enqueue(self, data: bytes, priority: float | None = None) -> None:
+        """At the end, unless it waits already."""
+        self._push_once(keys=[self.queue_key], args=[data])
+
+
+class RedisQueue(RedisHuey):  # type: ignore[misc]
+    """One role's queue on the server."""
+
+    storage_class = OnceStorage
+
+
+class ServerQueues:
+    """Queues on the store's own server, through its connections. prefix: of the names of all that is the store's."""
+
+    def __init__(self, pool: Any, prefix: str, translated: Callable[[], AbstractContextManager[None]]) -> None:
+        self._pool = pool
+        self._prefix = prefix
+        self.translated = translated
+
+    def open(self, role: str) -> Huey:
+        """Asks the server nothing yet."""
+        return RedisQueue(
+            f"{self._prefix}queue:{role}", connection_pool=self._pool, results=False, serializer=JsonSerializer()
+        )
+
+    def renew(self, role: str, old: Huey) -> Huey:
+        """What lies under its name is no list."""
+        with self.translated():
+            old.storage.flush_queue()
+        return self.open(role)
+
+
+def queues_of(store: Store, path: Path | None = None) -> Queues:
+    """Beside the store: on its server, or in a file; path: where else."""
+    on_server = getattr(store, "queues", None)
+    if path is None and on_server is not None:
+        return ServerQueues(*on_server())
+    return FileQueues(path or Path(store.url.removeprefix("sqlite:///") + QUEUE_SUFFIX))
+
+
+def _id_of(job: Job) -> str:
+    """The same for the same job, so that its message is the same."""
+    return hashlib.sha256(json.dumps([job.role, job.lineage, job.branch]).encode()).hexdigest()[:24]
+
+
 def _is_ours(args: Any, role: str) -> bool:
     return len(args) == len(Job.__slots__) and all(isinstance(arg, str) for arg in args) and args[0] == role
 
@@ -87,11 +177,11 @@ class Lane:
     """
 
     def __init__(
-        self, role: str, path: Path, *, threads: int, run: Callable[[Job], None], done: Callable[[], None]
+        self, role: str, queues: Queues, *, threads: int, run: Callable[[Job], None], done: Callable[[], None]
     ) -> None:
         self.role = role
-        self._path = path
-        self._use(open_queue(path, role))
+        self._queues = queues
+        self._use(queues.open(role))
         self._run = run
         self._done = done
         self._changed = threading.Condition()
@@ -118,10 +208,10 @@ class Lane:
             thread.start()
 
     def send(self, jobs: Sequence[Job]) -> int:
-        """Send those jobs that could begin at once; returns how many. A file that cannot be used any more is replaced.
+        """Send those jobs that could begin at once; returns how many. A queue that cannot be used any more is replaced.
 
-        A job in hand is not sent again, nor one that may still wait in the queue. Where the new file is gone as well,
-        nothing is sent before the next look. Raises StoreBusy, StoreFull and StoreReadOnly.
+        A job in hand is not sent again, nor one that may still wait in the queue. Where the new queue is gone as well,
+        nothing is sent before the next look. Raises those of WHOLE_STORE.
         """
         with self._changed:
             for _ in range(OPEN_TRIES):
@@ -131,19 +221,18 @@ class Lane:
                     raise
                 except StoreError as error:
                     logger.warning("%s; the queue is made anew", error)
-                    self._huey.storage.close()
-                    self._use(open_queue(self._path, self.role))
+                    self._use(self._queues.renew(self.role, self._huey))
             return 0
 
     def _send(self, jobs: Sequence[Job]) -> int:
-        with translated(self._path):
+        with self._queues.translated():
             waiting = self._waiting()
             if not waiting:
                 self._sent.clear()  # other processes may have taken them, and may have died since
             room = len(self._threads) - len(self._running) - waiting
             new = [job for job in jobs if job not in self._running and job not in self._sent][: max(0, room)]
             for job in new:
-                self._task(job.role, job.lineage, job.branch)
+                self._huey.enqueue(self._task.s(job.role, job.lineage, job.branch, id=_id_of(job)))
         self._sent.update(new)
         self._changed.notify(waiting + len(new))
         return len(new)
@@ -172,7 +261,10 @@ class Lane:
         while (taken := self._next()) is not None:
             job, task = taken
             try:
-                self._huey.execute(task)
+                with self._queues.translated():
+                    self._huey.execute(task)
+            except StoreError as error:
+                self._note(error)
             except Exception:
                 logger.exception("a job of the %s did not run; it is sent again", self.role)
             finally:
@@ -198,17 +290,22 @@ class Lane:
     def _dequeue(self) -> Any:
         """A task of ours, or None when the queue is empty. What is no such task is gone from the queue by then."""
         try:
-            with translated(self._path):
+            with self._queues.translated():
                 while self._waiting():
                     with suppress(ValueError, KeyError, TypeError, AttributeError, HueyException):
                         task = self._huey.dequeue()
                         if task is not None and _is_ours(task.args, self.role):
                             return task
         except StoreError as error:
-            logger.warning("%s; the jobs of the %s are sent again", error, self.role)
+            self._note(error)
         except Exception:
             logger.exception("the queue of the %s cannot be read; its jobs are sent again", self.role)
         return None
+
+    def _note(self, error: StoreError) -> None:
+        """A server that is away is the dispatcher's to tell of."""
+        level = logging.DEBUG if isinstance(error, StoreUnreachable) else logging.WARNING
+        logger.log(level, "%s; the jobs of the %s are sent again", error, self.role)
 
     def _execute(self, role: str, lineage: str, branch: str) -> None:
         self._run(Job(role, lineage, branch))

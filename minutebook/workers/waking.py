@@ -1,20 +1,64 @@
-"""How a sleeping dispatcher is woken: by this process, through a FIFO by any other, else by a look at the store.
+"""How a sleeping dispatcher is woken: by this process, by what any other one writes or rings, else by a timer.
 
-The FIFO beside the store also tells hooks that a worker is there: without a reader it cannot be opened for writing.
+Beside a store that is a file lies a FIFO. It also tells hooks that a worker is there: without a reader it cannot be
+opened for writing. A store on a server tells of what is written to it.
 """
 
 import os
 import selectors
 import socket
 import stat
+import time
+from collections.abc import Callable
 from contextlib import suppress
+from typing import Protocol
 
+from minutebook.errors import StoreError
 from minutebook.hosts.bell import wake_path
 from minutebook.store.kernel import Store
+from minutebook.workers.dispatching import WHOLE_STORE
 
 POLL_SECONDS = 0.05
 POLL_BESIDE_FIFO_SECONDS = 0.08
 """How often the store is asked whether another process wrote; what rings the FIFO does not wait for it."""
+POLL_BESIDE_SERVER_SECONDS = 5.0
+"""The server tells of all that is written; it is asked in case the connection that it tells it on is dead."""
+
+EAR_LEAST_SECONDS = 1.0
+"""Where the server ends the connection at once, the store is asked instead for so long."""
+
+
+class Ear(Protocol):
+    """What becomes readable when somebody wrote, or rang."""
+
+    def fileno(self) -> int:
+        """For a selector."""
+
+    def drain(self) -> None:
+        """Read all that is there. Raises StoreError when nothing will come any more."""
+
+    def close(self) -> None:
+        """Release it."""
+
+
+class Fifo:
+    """The FIFO beside a store, open for reading."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def fileno(self) -> int:
+        """Its descriptor."""
+        return self._handle
+
+    def drain(self) -> None:
+        """Forget who rang."""
+        with suppress(BlockingIOError):
+            os.read(self._handle, 65536)
+
+    def close(self) -> None:
+        """Nobody listens any more."""
+        os.close(self._handle)
 
 
 def wake_path_of(store: Store) -> str | None:
@@ -36,12 +80,26 @@ def check_file(store: Store) -> None:
         check()
 
 
-class Waker:
-    """One dispatcher's ear. wake may be called from any thread, the rest from the dispatcher's."""
+def waker_of(store: Store, path: str | None = None) -> "Waker":
+    """The ear for a store: its server's word, or the FIFO beside its file. path: of another FIFO."""
+    listen: Callable[[], Ear] | None = getattr(store, "listen", None)
+    if path is None and listen is not None:
+        return Waker(listen, POLL_BESIDE_SERVER_SECONDS)
+    fifo = path or wake_path_of(store)
+    return Waker(lambda: _fifo_at(fifo), POLL_BESIDE_FIFO_SECONDS)
 
-    def __init__(self, fifo_path: str | None) -> None:
-        self._fifo_path = fifo_path
-        self._fifo: int | None = None
+
+class Waker:
+    """One dispatcher's ear. wake may be called from any thread, the rest from the dispatcher's.
+
+    open_ear: gives None where there is nothing to listen to just now. beside_seconds: see poll_seconds.
+    """
+
+    def __init__(self, open_ear: Callable[[], Ear | None], beside_seconds: float = POLL_BESIDE_FIFO_SECONDS) -> None:
+        self._open_ear = open_ear
+        self._beside_seconds = beside_seconds
+        self._ear: Ear | None = None
+        self._opened_at = self._rest_until = 0.0
         self._selector = selectors.DefaultSelector()
         self._inner, self._bell = socket.socketpair()
         self._inner.setblocking(False)
@@ -49,23 +107,31 @@ class Waker:
         self._selector.register(self._inner, selectors.EVENT_READ)
 
     def listen(self) -> None:
-        """Open the FIFO; without one (another file system, another file of that name) the store is asked oftener."""
-        if self._fifo is None and self._fifo_path is not None:
-            self._fifo = _open_fifo(self._fifo_path)
-            if self._fifo is not None:
-                self._selector.register(self._fifo, selectors.EVENT_READ)
+        """Open the ear; where there is none the store is asked oftener. Raises those of WHOLE_STORE."""
+        now = time.monotonic()
+        if self._ear is not None or now < self._rest_until:
+            return
+        try:
+            self._ear = self._open_ear()
+        except WHOLE_STORE:
+            raise
+        except StoreError:  # a server that lets this user read and write, and not listen
+            return
+        if self._ear is not None:
+            self._opened_at = now
+            self._selector.register(self._ear.fileno(), selectors.EVENT_READ)
 
     def deafen(self) -> None:
-        """Close the FIFO: from here on a hook finds no worker, and starts one."""
-        if self._fifo is not None:
-            self._selector.unregister(self._fifo)
-            os.close(self._fifo)
-            self._fifo = None
+        """Close the ear: from here on a hook finds no worker, and starts one."""
+        if self._ear is not None:
+            ear, self._ear = self._ear, None
+            self._selector.unregister(ear.fileno())
+            ear.close()
 
     @property
     def poll_seconds(self) -> float:
         """How long to wait at most before the store is asked."""
-        return POLL_SECONDS if self._fifo is None else POLL_BESIDE_FIFO_SECONDS
+        return POLL_SECONDS if self._ear is None else self._beside_seconds
 
     def wake(self) -> None:
         """Wake the dispatcher, or keep it from falling asleep."""
@@ -76,8 +142,11 @@ class Waker:
         """Sleep until woken (True) or for so long (False)."""
         woken = self._selector.select(max(0.0, seconds))
         for key, _ in woken:
-            with suppress(BlockingIOError):
-                os.read(key.fd, 65536)
+            if key.fileobj is self._inner:
+                with suppress(BlockingIOError):
+                    self._inner.recv(65536)
+            else:
+                self._hear()
         return bool(woken)
 
     def close(self) -> None:
@@ -86,6 +155,20 @@ class Waker:
         self._selector.close()
         self._inner.close()
         self._bell.close()
+
+    def _hear(self) -> None:
+        """One that is lost is opened again before the next look, which sees what it missed; but not all the time."""
+        try:
+            if self._ear is not None:
+                self._ear.drain()
+        except StoreError:
+            self._rest_until = self._opened_at + EAR_LEAST_SECONDS
+            self.deafen()
+
+
+def _fifo_at(path: str | None) -> Fifo | None:
+    handle = None if path is None else _open_fifo(path)
+    return None if handle is None else Fifo(handle)
 
 
 def _open_fifo(path: str) -> int | None:

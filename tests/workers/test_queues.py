@@ -14,7 +14,7 @@ from jobs import WAIT, Gate, contents, engine, messages, observing_mind, session
 from minutebook.hosts.bell import wake, wake_path
 from minutebook.store.kernel import Job, Store
 from minutebook.workers import foreground, queues, waking
-from minutebook.workers.queues import JsonSerializer, Lane, open_queue
+from minutebook.workers.queues import FileQueues, JsonSerializer, Lane, open_queue
 
 # -- the bell ------------------------------------------------------------------------------------------------------
 
@@ -53,7 +53,7 @@ def test_without_a_bell_the_store_is_looked_at(store: Store, monkeypatch: pytest
 
 
 def test_a_bell_that_was_heard_is_over(tmp_path: Path) -> None:
-    waker = waking.Waker(wake_path(str(tmp_path / "store")))
+    waker = waking.Waker(lambda: waking._fifo_at(wake_path(str(tmp_path / "store"))))
     waker.listen()
     assert not waker.wait(0)
     assert wake(str(tmp_path / "store"))
@@ -141,7 +141,7 @@ def test_a_pickle_on_the_queue_is_not_loaded_and_does_no_harm(store: Store, tmp_
 
 def test_messages_are_json_and_fields_may_come_and_go(tmp_path: Path) -> None:
     done: list[Job] = []
-    lane = Lane("observer", tmp_path / "q", threads=1, run=done.append, done=lambda: None)
+    lane = Lane("observer", FileQueues(tmp_path / "q"), threads=1, run=done.append, done=lambda: None)
     job = Job("observer", "lineage", "branch \ud800")
     assert lane.send([job]) == 1
     (raw,) = messages(tmp_path / "q")
@@ -162,7 +162,7 @@ def test_a_job_is_not_sent_again_while_it_waits_or_runs(tmp_path: Path) -> None:
         entered.set()
         assert leave.wait(WAIT)
 
-    lane = Lane("observer", tmp_path / "q", threads=3, run=run, done=lambda: None)
+    lane = Lane("observer", FileQueues(tmp_path / "q"), threads=3, run=run, done=lambda: None)
     jobs = [Job("observer", "l", f"b{number}") for number in range(5)]
     assert [lane.send(jobs[:1]), lane.send(jobs[:1])] == [1, 0]
     lane.start()
@@ -175,7 +175,7 @@ def test_a_job_is_not_sent_again_while_it_waits_or_runs(tmp_path: Path) -> None:
 
 
 def test_a_job_that_another_process_took_and_lost_is_sent_again(tmp_path: Path) -> None:
-    lane = Lane("observer", tmp_path / "q", threads=1, run=lambda job: None, done=lambda: None)
+    lane = Lane("observer", FileQueues(tmp_path / "q"), threads=1, run=lambda job: None, done=lambda: None)
     job = Job("observer", "l", "b")
     assert [lane.send([job]), lane.send([job])] == [1, 0]
     other = open_queue(tmp_path / "q", "observer")
@@ -188,7 +188,7 @@ def test_a_job_that_another_process_took_and_lost_is_sent_again(tmp_path: Path) 
 
 def test_a_queue_s_file_that_is_no_queue_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "q").write_bytes(b"something else" * 100)
-    lane = Lane("observer", tmp_path / "q", threads=1, run=lambda job: None, done=lambda: None)
+    lane = Lane("observer", FileQueues(tmp_path / "q"), threads=1, run=lambda job: None, done=lambda: None)
     assert lane.send([Job("observer", "l", "b")]) == 1
     lane.stop()
     assert lane.join(WAIT)
@@ -206,7 +206,7 @@ def test_a_queue_s_file_that_is_gone_again_and_again_costs_only_time(
         return queue
 
     monkeypatch.setattr(queues, "open_queue", removed)
-    lane = Lane("observer", path, threads=1, run=lambda job: None, done=lambda: None)
+    lane = Lane("observer", FileQueues(path), threads=1, run=lambda job: None, done=lambda: None)
     assert lane.send([job]) == 0
     monkeypatch.setattr(queues, "open_queue", open_queue)
     assert lane.send([job]) == 1
