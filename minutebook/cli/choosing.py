@@ -7,27 +7,43 @@ from typing import TypeVar
 
 from minutebook.errors import BadInput, NotFound
 from minutebook.pipeline.sessions import Session
+from minutebook.projects import project_name
 from minutebook.records import Branch
 
 LISTED = 12
+OTHERS = "~"
 T = TypeVar("T")
 
 
 def choose_session(sessions: Sequence[Session], name: str | None, project: Path) -> Session | None:
     """The session of that name; without one, the latest of the project, else the latest. sessions: latest first.
 
-    A sub-agent's session is only taken by name. None where there is nothing to take. Raises NotFound, BadInput.
+    One's own come before what others let the team read. A sub-agent's session is only taken by name. None where there
+    is nothing to take. Raises NotFound, BadInput.
     """
     if name is not None:
         return _one("session", sessions, name, lambda session: (session.key, session.session))
     main = [session for session in sessions if session.branch and not session.agent]
-    here = [session for session in main if is_folder(session.project, project)]
+    main.sort(key=is_of_another_user)
+    here = [session for session in main if is_project(session.project, project)]
     return next(iter([*here, *main]), None)
 
 
 def choose_branch(branches: Sequence[Branch], name: str) -> Branch:
     """The branch of that name. Raises NotFound, BadInput."""
     return _one("branch", branches, name, lambda branch: (branch.key, branch.key.rpartition("@")[2]))
+
+
+def is_of_another_user(session: Session) -> bool:
+    """Whether it came from the box with the name of its user: of one's own, the box leaves that away."""
+    return OTHERS in session.host
+
+
+def is_project(named: str, folder: Path) -> bool:
+    """Whether a session's project is this folder's: the folder itself, or on another machine a name for it."""
+    if named and not os.path.isabs(named):  # noqa: PTH117 (a text)
+        return named == project_name(str(folder))
+    return is_folder(named, folder)
 
 
 def is_folder(named: str, project: Path) -> bool:

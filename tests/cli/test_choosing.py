@@ -1,5 +1,6 @@
 """Which session and branch a command works on."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,23 @@ def test_the_project_is_found_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "real")
     found = choose_session([session("a"), session("b", project=str(tmp_path / "real"))], None, tmp_path / "link")
     assert found is not None and found.session == "b"
+
+
+def test_a_session_of_another_machine_is_found_by_the_project_s_name(tmp_path: Path) -> None:
+    (tmp_path / "orders" / ".git").mkdir(parents=True)
+    (tmp_path / "orders" / ".git" / "config").write_text('[remote "origin"]\nurl = git@github.com:acme/orders.git\n')
+    other = session("b", project="github.com/acme/orders")
+    assert choose_session([session("a"), other], None, tmp_path / "orders") is other
+    assert choose_session([session("a"), other], None, tmp_path) is not other
+
+
+def test_one_s_own_session_comes_before_the_team_s() -> None:
+    team = replace(session("a", project="/work"), host="bob~pi", key="bob~pi:a")
+    own = session("b", project="/work")
+    assert choose_session([team, own], None, Path("/work")) is own
+    assert choose_session([team, session("b")], None, Path("/work")) is team
+    assert choose_session([team, session("b")], None, Path("/elsewhere")) is not team
+    assert choose_session([team, own], "bob~pi:a", Path("/work")) is team
 
 
 def test_commands_take_session_and_branch(om: Om, store: Store) -> None:
