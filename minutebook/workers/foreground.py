@@ -4,16 +4,20 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from types import FrameType
 
 from minutebook.debuglog import DebugLog
+from minutebook.errors import StoreUnreachable
 from minutebook.places import data_dir
 from minutebook.settings_loading import load
 from minutebook.store.kernel import Store
 from minutebook.store.opening import open_store
 from minutebook.workers.choosing import ProjectSettings, minds_of
 from minutebook.workers.engine import ALL_ROLES, STOP_SECONDS, Engine
+from minutebook.workers.health import Health
+from minutebook.workers.outages import Outage
 from minutebook.workers.runner import Minds, SettingsFor
 
 LOOK_SECONDS = 0.25
@@ -31,34 +35,55 @@ def run_worker(
     settings_for: SettingsFor | None = None,
     intake: Callable[[Store], object] | None = None,
     stop_seconds: float = STOP_SECONDS,
+    health: Path | None = None,
 ) -> int:
     """Work on a store until a signal to stop, until idle, or until idle for so long; returns the exit code.
 
-    concurrency: jobs of one role at once, the setting when None. 1: only jobs that pause after a failure are left, or a
-    branch whose settings or state cannot be read.
-    Raises BadSetting of the global settings, and StoreError when the store cannot be used.
+    concurrency: jobs of one role at once, the setting when None. health: a file that is touched while all is well. 1:
+    only jobs that pause after a failure are left, or a branch whose settings or state cannot be read.
+    Raises BadSetting of the global settings, and StoreError when the store cannot be used. A store on a server that
+    does not answer is waited for by a worker that was to stay.
     """
     settings = load(None, {}).settings
-    store = open_store(store_url)
-    try:
-        engine = Engine(
-            store,
-            settings_for=settings_for or ProjectSettings(),
-            minds=minds or minds_of(store),
-            roles=roles,
-            concurrency=concurrency or settings.worker_concurrency,
-            sweep_seconds=settings.sweep_seconds,
-            log=DebugLog(settings.debug_log, data_dir()),
-            intake=None if intake is None else lambda: intake(store),
-        )
-        with stop_on_signals() as stopped:
-            engine.start()
+    with stop_on_signals() as stopped:
+        stays = not until_idle and idle_exit_seconds is None
+        store = _opened(store_url, stopped) if stays else open_store(store_url)
+        if store is None:
+            return 0
+        with closing(store):
+            engine = Engine(
+                store,
+                settings_for=settings_for or ProjectSettings(),
+                minds=minds or minds_of(store),
+                roles=roles,
+                concurrency=concurrency or settings.worker_concurrency,
+                sweep_seconds=settings.sweep_seconds,
+                log=DebugLog(settings.debug_log, data_dir()),
+                intake=None if intake is None else lambda: intake(store),
+            )
+            telling = Health(health, lambda: engine.answered_at)
             try:
-                return _until_idle(engine, stopped) if until_idle else _until_left(engine, stopped, idle_exit_seconds)
+                engine.start()
+                if until_idle:
+                    return _until_idle(engine, stopped)
+                return _until_left(engine, stopped, idle_exit_seconds, telling)
             finally:
+                telling.end()
                 engine.stop(stop_seconds)
-    finally:
-        store.close()
+
+
+def _opened(store_url: str, stopped: threading.Event) -> Store | None:
+    """The store; None when told to stop while it was waited for."""
+    outage = Outage()
+    while not stopped.is_set():
+        try:
+            store = open_store(store_url)
+            outage.over()
+            return store
+        except StoreUnreachable as error:
+            outage.begun(error)
+            stopped.wait(outage.next_pause())
+    return None
 
 
 @contextmanager
@@ -93,9 +118,10 @@ def _until_idle(engine: Engine, stopped: threading.Event) -> int:
     return 0
 
 
-def _until_left(engine: Engine, stopped: threading.Event, idle_exit_seconds: float | None) -> int:
+def _until_left(engine: Engine, stopped: threading.Event, idle_exit_seconds: float | None, health: Health) -> int:
     look_at = None if idle_exit_seconds is None else time.monotonic() + idle_exit_seconds
     while not stopped.wait(LOOK_SECONDS):
+        health.tell()
         if engine.failure is not None:
             raise engine.failure
         if idle_exit_seconds is None or look_at is None or time.monotonic() < look_at:

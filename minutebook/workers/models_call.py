@@ -254,7 +254,7 @@ class Call:
         elif self.settings.without_provider == "extractive":
             then = "the extractive mind works instead"
         text = f"{self.name} cannot be asked: {failure.said.rstrip(' .;')}; {then}; {self._advice(failure)}"
-        notices.tell(self.store, f"{self.name} {self.store.now()}", text)
+        notices.tell(self.store, f"{self.name} {self.store.now()}", text, about=self.request.branch)
 
     def _log(self, data: dict[str, object], began: float) -> None:
         request, seconds = self.request, round(time.monotonic() - began, 3)
