@@ -6,33 +6,39 @@ from hashlib import sha256
 
 from minutebook.pipeline.workbook import iso_time
 from minutebook.store import codec
-from minutebook.store.kernel import Item, Store
+from minutebook.store.kernel import Item, Store, Stored
 
 NOTICES = "notices"
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """position: in the stream, for readers that go on from where they were. time: ISO 8601, UTC."""
+    """position: in the stream, for readers that go on from where they were. time: ISO 8601, UTC.
+
+    about: key of the session or branch whose text it may quote, "" for none; on a team box it is for their readers.
+    """
 
     position: int
     time: str
     text: str
+    about: str = ""
 
 
-def tell(store: Store, occasion: str, text: str) -> None:
-    """Add a notice; one with the same occasion was told already and stays as it is."""
-    item = Item(
-        sha256(occasion.encode()).hexdigest()[:24], "notice", 0, codec.to_json({"at": _now(store), "text": text})
-    )
-    store.append(NOTICES, [item])
+def tell(store: Store, occasion: str, text: str, *, about: str = "") -> None:
+    """Add a notice; one with the same occasion was told already and stays as it is. about: as in Notice."""
+    body = codec.to_json({"at": _now(store), "text": text, **({"about": about} if about else {})})
+    store.append(NOTICES, [Item(sha256(occasion.encode()).hexdigest()[:24], "notice", 0, body)])
 
 
 def read_notices(store: Store, start: int = 0, *, limit: int | None = None) -> Sequence[Notice]:
     """Notices from a position on, oldest first; with a limit the newest of them."""
     rows = store.read(NOTICES, start, limit=limit, reverse=limit is not None)
-    bodies = [(row.position, codec.from_json(row.body)) for row in sorted(rows, key=lambda row: row.position)]
-    return [Notice(position, str(body["at"]), str(body["text"])) for position, body in bodies]
+    return [_notice(row) for row in sorted(rows, key=lambda row: row.position)]
+
+
+def _notice(row: Stored) -> Notice:
+    body = codec.from_json(row.body)
+    return Notice(row.position, str(body["at"]), str(body["text"]), str(body.get("about", "")))
 
 
 def _now(store: Store) -> str:

@@ -50,7 +50,7 @@ def check_not_purged(store: Store, session_key: str, agent: str = "") -> None:
     if stone is not None:
         again = f"`om purge --forget-tombstone {session_key}` allows it again"
         text = f"{session_key} was removed on {stone.time[:10]} and is not taken in; {again}"
-        tell(store, f"purged {tombstone_key(session_key)} {stone.time}", text)
+        tell(store, f"purged {tombstone_key(session_key)} {stone.time}", text, about=session_key)
         raise SessionPurged(stone)
 
 
