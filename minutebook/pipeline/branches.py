@@ -47,6 +47,17 @@ def branch_put(branch: Branch) -> Put:
     return Put(BRANCHES, branch.key, codec.branch_json(branch), if_version=0)
 
 
+def still_there(store: Store, branch: Branch) -> Put:
+    """The write that fails when the branch is removed before it is done; NotFound when it was.
+
+    For what would otherwise create a stream: a job that was in hand during a purge must not write again.
+    """
+    document = store.get(BRANCHES, branch.key)
+    if document is None:
+        raise NotFound(f"branch {branch.key!r} was removed meanwhile")
+    return Put(BRANCHES, branch.key, document.body, if_version=document.version)
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """Path positions first ≤ p < stop are the positions p − first of `branch`'s own stream."""

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
-from minutebook.errors import BadInput, NotFound
+from minutebook.errors import BadInput, NotFound, StoreBusy
 from minutebook.pipeline import ledger
-from minutebook.pipeline.branches import source_stream
+from minutebook.pipeline.branches import source_stream, still_there
 from minutebook.pipeline.folding import Memory, Tombstone, fold
 from minutebook.pipeline.folds import PRODUCER
 from minutebook.pipeline.intake import redactor_of
@@ -28,9 +28,10 @@ from minutebook.records import (
     observation_id,
 )
 from minutebook.store import codec
-from minutebook.store.kernel import Store
+from minutebook.store.kernel import Stale, Store
 
 PERSON = "user"
+NOTE_TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def note(
         parts=(Part(kind="text", text=clean),),
         text_sha256=sha256(text.strip().encode("utf-8", "surrogatepass")).hexdigest(),
     )
-    store.append(source_stream(branch.key), [codec.source_item(source, 0)], dirty=branch.key)
+    _append_source(store, branch, source)
     observation = counted_observation(
         Observation(
             id=observation_id(said, timestamp, (source.id,)),
@@ -74,6 +75,15 @@ def note(
     data = {"observations": [observation_data(observation)], "mind": PERSON, "producer": PRODUCER}
     append_memory(store, branch, [memory_entry(Entry(kind=OBSERVATIONS, covers=0, since=0, data=data, time=time))])
     return observation
+
+
+def _append_source(store: Store, branch: Branch, source: SourceEntry) -> None:
+    for _ in range(NOTE_TRIES):
+        puts = [still_there(store, branch)]
+        items = [codec.source_item(source, 0)]
+        if not isinstance(store.append(source_stream(branch.key), items, dirty=branch.key, puts=puts), Stale):
+            return
+    raise StoreBusy(f"{branch.key}: {NOTE_TRIES} others wrote to it first; try again")
 
 
 def retire(store: Store, branch: Branch, record_id: str, *, time: str) -> Retired:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from minutebook.errors import StoreBusy
 from minutebook.pipeline import ledger
-from minutebook.pipeline.branches import Path, branch_put, find_branch, memory_stream
+from minutebook.pipeline.branches import BRANCHES, Path, branch_put, find_branch, memory_stream, still_there
 from minutebook.pipeline.checkpoints import checkpoint_of
 from minutebook.pipeline.folding import Memory
 from minutebook.pipeline.remembering import whole_memory
@@ -29,7 +29,7 @@ def fork_branch(store: Store, owner: Branch, *, fork: int, key: str, session: Se
 
     Opening it again returns it as it is. Its coverages are those of the inherited entries, and never move with the
     parent's afterwards. enters: the session goes on there, and is written in the same transaction; SessionMoved when
-    it was written meanwhile.
+    it was written meanwhile, or the parent; NotFound when the parent was removed.
     """
     existing = find_branch(store, key)
     if existing is not None:
@@ -57,12 +57,12 @@ def fork_branch(store: Store, owner: Branch, *, fork: int, key: str, session: Se
         [],
         advance=marks,
         dirty=key,  # it may be due by what it shares, and its first entry may never come
-        puts=[branch_put(branch), *checkpoint.puts, *_entering(session, branch, enters)],
+        puts=[branch_put(branch), still_there(store, owner), *checkpoint.puts, *_entering(session, branch, enters)],
     )
     if not isinstance(result, Stale):
         session.version += enters
         return branch
-    if enters:
+    if enters or result.what == f"{BRANCHES}/{owner.key}":
         raise SessionMoved
     other = find_branch(store, key)
     if other is None:

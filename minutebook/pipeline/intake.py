@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from minutebook.errors import StoreBusy
+from minutebook.errors import NotFound, StoreBusy
 from minutebook.pipeline import calibration
 from minutebook.pipeline.branches import branch_put, find_branch, load_branch, source_stream
 from minutebook.pipeline.deliveries import HostCompaction, ImportedMemory, Reading, SessionHead
@@ -25,7 +25,7 @@ from minutebook.pipeline.importing import Importer, is_foreign_fold
 from minutebook.pipeline.ledger import chain_of
 from minutebook.pipeline.outcomes import Refused
 from minutebook.pipeline.placing import Event, Known, Places, Spine, fork_key, named_ids, version_id, with_hash
-from minutebook.pipeline.purged import SessionPurged, check_not_purged
+from minutebook.pipeline.purged import SessionPurged, check_not_purged, is_purged
 from minutebook.pipeline.readings import session_key_of
 from minutebook.pipeline.sessions import (
     COMPACTIONS_KNOWN,
@@ -82,8 +82,11 @@ def accept_turns(store: Store, reading: Reading, *, path: str = "", zone: str = 
         intake.importer.flush()
         intake.until_done(partial(intake.close, reading))
         return intake.accepted(reading)
-    except SessionPurged:
-        return Accepted(session=session_key(reading.head), purged=True)
+    except (SessionPurged, NotFound) as error:  # NotFound: a branch went while it was written to
+        key = session_key(reading.head)
+        if isinstance(error, NotFound) and not is_purged(store, key, reading.head.agent):
+            raise
+        return Accepted(session=key, purged=True)
 
 
 def mark_ended(store: Store, key: str) -> None:

@@ -9,17 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from minutebook.errors import StoreBusy
+from minutebook.errors import NotFound, StoreBusy
 from minutebook.pipeline import ledger
-from minutebook.pipeline.branches import memory_stream
+from minutebook.pipeline.branches import BRANCHES, memory_stream, still_there
+from minutebook.pipeline.outbox import OUTBOX, outbox_put, read_outbox
 from minutebook.pipeline.remembering import NOTHING, remember
 from minutebook.records import Branch, MemoryEntry, content_id
 from minutebook.store import codec
-from minutebook.store.kernel import Put, Stale, Store
+from minutebook.store.kernel import Put, Stale, Store, Tip
 
 COMMIT_TRIES = 50
-FORWARD = frozenset([*ledger.COVERAGE_OF_ROLE.values(), ledger.COMPACTED_FROM, ledger.COMPACTED_AT])
-"""Marks that only move forward; a run that found nothing moves its coverage without an entry that would show it."""
+GIVEN = "given"
+"""What is stale when a box does not have the entries yet that the branch's laptop made before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,10 +84,17 @@ def memory_entry(entry: Entry) -> MemoryEntry:
 def commit_outcome(store: Store, branch: Branch, outcome: Outcome) -> Committed | Refused:
     """Append the outcome's entries and move its marks in one transaction, or write nothing and return Refused.
 
-    Entries of other roles that landed meanwhile are no conflict: the sums are taken again over them.
+    Entries of other roles that landed meanwhile are no conflict: the sums are taken again over them. Refused, too,
+    where the branch's memory is a box's.
     """
     mark = ledger.COVERAGE_OF_ROLE[outcome.role]
     expect = {**outcome.unmoved, mark: outcome.read}
+    tip = store.tip(memory_stream(branch.key))
+    if tip.marks.get(ledger.BOX, 0) == ledger.BOXED:
+        return Refused(Stale(ledger.BOX, 0, ledger.BOXED))
+    if tip.length < branch.given:
+        return Refused(Stale(GIVEN, branch.given, tip.length))
+    expect[ledger.BOX] = tip.marks.get(ledger.BOX, 0)
     return offer_memory(store, branch, outcome.entries, expect=expect, advance=outcome.advance)
 
 
@@ -98,9 +106,14 @@ def append_memory(
     advance: Mapping[str, int] | None = None,
     puts: Sequence[Put] = (),
 ) -> Committed:
-    """Append entries that answer no role's run: imported ones, a person's corrections. StoreBusy if a put is stale."""
+    """Append entries that answer no role's run: imported ones, a person's corrections. StoreBusy if a put is stale.
+
+    NotFound when the branch was removed.
+    """
     done = offer_memory(store, branch, entries, advance=advance or {}, puts=puts)
     if isinstance(done, Refused):
+        if done.stale == _removed(branch):
+            raise NotFound(f"branch {branch.key!r} was removed meanwhile")
         raise StoreBusy(f"{branch.key}: {done.stale.what} moved while it was written; try again")
     return done
 
@@ -116,37 +129,105 @@ def offer_memory(
 ) -> Committed | Refused:
     """Append entries, move marks and write documents in one transaction; Refused when a mark or document has moved.
 
-    Other entries that land meanwhile are no conflict. An entry that is there already is left out.
+    Refused, too, when the branch was removed: a stream that is empty again never passes for one that is empty still.
+    Other entries that land meanwhile are no conflict. An entry that is there already is left out. Where the branch's
+    memory is a box's, they wait in the outbox instead, until they come back from there.
     """
-    stream = memory_stream(branch.key)
     for _ in range(COMMIT_TRIES):
-        tip = store.tip(stream)
-        placed = _placed(store, branch, entries, tip.length)
-        beside = remember(store, branch, placed, tip) if placed else NOTHING
-        done = store.append(
-            stream,
-            [codec.memory_item(entry) for entry in placed],
-            expect=expect,
-            expect_length=tip.length,
-            advance=_moved({**beside.marks, **advance}, tip.marks),
-            dirty=branch.key,
-            puts=[*puts, *beside.puts],
-        )
-        if not isinstance(done, Stale):
-            new = {entry.id for entry in placed}
-            return Committed(tuple(placed), tuple(entry.id for entry in entries if entry.id not in new))
-        if done.what != "length":
-            return Refused(done)
+        tip = store.tip(memory_stream(branch.key))
+        if tip.marks.get(ledger.BOX, 0) == ledger.BOXED:
+            done = _divert(store, branch, entries, tip, expect=expect or {}, advance=advance, puts=puts)
+        else:
+            done = _append(store, branch, entries, tip, expect=expect or {}, advance=advance, puts=puts)
+        if isinstance(done, Committed):
+            return done
+        if done.stale.what not in _retried(branch) or done.stale == _removed(branch) or _asked(expect, done.stale):
+            return done
     raise StoreBusy(f"{branch.key}: {COMMIT_TRIES} other commits came first; the work will be derived again")
 
 
-def _placed(store: Store, branch: Branch, entries: Sequence[MemoryEntry], length: int) -> list[MemoryEntry]:
+def _append(
+    store: Store,
+    branch: Branch,
+    entries: Sequence[MemoryEntry],
+    tip: Tip,
+    *,
+    expect: Mapping[str, int],
+    advance: Mapping[str, int],
+    puts: Sequence[Put],
+) -> Committed | Refused:
+    """Append them at this very tip."""
+    if tip.length < branch.given:
+        raise StoreBusy(f"{branch.key}: the memory that its own machine made is still on its way; try again")
+    try:
+        there = [still_there(store, branch)] if tip.length == 0 else []
+    except NotFound:
+        return Refused(_removed(branch))
+    placed = place_memory(store, branch, entries, tip.length)
+    beside = remember(store, branch, placed, tip) if placed else NOTHING
+    done = store.append(
+        memory_stream(branch.key),
+        [codec.memory_item(entry) for entry in placed],
+        expect={ledger.BOX: tip.marks.get(ledger.BOX, 0), **expect},
+        expect_length=tip.length,
+        advance=moved_forward({**beside.marks, **advance}, tip.marks),
+        dirty=branch.key,
+        puts=[*puts, *there, *beside.puts],
+    )
+    return Refused(done) if isinstance(done, Stale) else _committed(placed, entries)
+
+
+def _divert(
+    store: Store,
+    branch: Branch,
+    entries: Sequence[MemoryEntry],
+    tip: Tip,
+    *,
+    expect: Mapping[str, int],
+    advance: Mapping[str, int],
+    puts: Sequence[Put],
+) -> Committed | Refused:
+    """Where the memory is a box's: into the outbox, from which it comes back in the box's order. Marks move here."""
+    pending = read_outbox(store, branch.key)
+    offered = [entry for entry in place_memory(store, branch, entries, tip.length) if entry.id not in pending.ids]
+    done = store.append(
+        memory_stream(branch.key),
+        [],
+        expect={ledger.BOX: ledger.BOXED, **expect},
+        expect_length=tip.length,
+        advance=moved_forward(advance, tip.marks),
+        dirty=branch.key,
+        puts=[*puts, *([outbox_put(branch.key, pending, offered)] if offered else [])],
+    )
+    return Refused(done) if isinstance(done, Stale) else _committed(offered, entries)
+
+
+def _committed(new: Sequence[MemoryEntry], entries: Sequence[MemoryEntry]) -> Committed:
+    ids = {entry.id for entry in new}
+    return Committed(tuple(new), tuple(entry.id for entry in entries if entry.id not in ids))
+
+
+def _retried(branch: Branch) -> tuple[str, ...]:
+    """What may move at any time without meaning anything for those who append."""
+    return "length", ledger.BOX, f"{OUTBOX}/{branch.key}", _removed(branch).what
+
+
+def _asked(expect: Mapping[str, int] | None, stale: Stale) -> bool:
+    """Whether whoever appends said himself what was to stand still."""
+    return stale.what in (expect or {})
+
+
+def _removed(branch: Branch) -> Stale:
+    return Stale(f"{BRANCHES}/{branch.key}", 1, 0)
+
+
+def place_memory(store: Store, branch: Branch, entries: Sequence[MemoryEntry], length: int) -> list[MemoryEntry]:
     """The new ones among the entries, each once, as they will stand in the branch's own stream of that length."""
     there = store.find(memory_stream(branch.key), [entry.id for entry in entries])
     new = {entry.id: entry for entry in entries if entry.id not in there}
     return [replace(entry, branch=branch.key, index=length + at) for at, entry in enumerate(new.values())]
 
 
-def _moved(advance: Mapping[str, int], found: Mapping[str, int]) -> dict[str, int]:
+def moved_forward(advance: Mapping[str, int], found: Mapping[str, int]) -> dict[str, int]:
     """The marks as they are written. Coverages never go back (003-053), also not to what entries alone say."""
-    return {mark: max(value, found.get(mark, 0)) if mark in FORWARD else value for mark, value in advance.items()}
+    return {mark: max(value, found.get(mark, 0)) if mark in ledger.COVERED else value for mark, value in advance.items()}

@@ -14,6 +14,7 @@ from ledgers import Counting
 from memories import memory_holding
 
 from minutebook.pipeline import reducing
+from minutebook.pipeline.branches import branch_put
 from minutebook.pipeline.checkpoints import (
     CHECKPOINT_BYTES,
     PAGES,
@@ -40,6 +41,13 @@ from minutebook.store.sqlite import SqliteStore
 
 BRANCH = Branch(key="neutral:s", host="neutral", session="s", lineage="neutral:s")
 RELEVANCE = ("low", "medium", "high", "critical")
+
+
+def store_with_branch(folder: Path) -> SqliteStore:
+    """A store that knows BRANCH."""
+    store = SqliteStore(folder / "store.sqlite", create=True)
+    store.put(branch_put(BRANCH))
+    return store
 
 
 class Story:
@@ -183,7 +191,7 @@ def test_commits_that_go_on_from_the_last_one_say_what_a_whole_fold_says(
     at_once: int,
 ) -> None:
     """Marks and totals after each commit, and the text of a compaction at the end."""
-    store = SqliteStore(tmp_path_factory.mktemp("story") / "store.sqlite", create=True)
+    store = store_with_branch(tmp_path_factory.mktemp("story"))
     entries = Story(seed, length).entries
     with pytest.MonkeyPatch.context() as patch, closing(store):
         if small:
@@ -264,7 +272,7 @@ def test_a_memory_too_large_before_any_compaction_has_one_for_the_tip_of_coverag
 
 def test_a_commit_reads_no_more_than_the_checkpoint(tmp_path: Path) -> None:
     """After the first one no commit of plain entries reads the memory stream, however many went before."""
-    store = Counting(SqliteStore(tmp_path / "store.sqlite", create=True))
+    store = Counting(store_with_branch(tmp_path))
     story = Story(5, 0, longest=9)
     for _ in range(40):
         story.observe()
@@ -288,7 +296,7 @@ def on_top(store: Any, entry: MemoryEntry) -> MemoryEntry:
 
 
 def test_every_commit_leaves_one_that_compaction_reads(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "store.sqlite", busy_seconds=5, create=True)
+    store = store_with_branch(tmp_path)
     story = Story(11, 40)
     append_memory(store, BRANCH, story.entries)
     boundary = story.boundary + 50
@@ -301,7 +309,7 @@ def test_every_commit_leaves_one_that_compaction_reads(tmp_path: Path) -> None:
 
 
 def test_one_of_another_length_is_not_used(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "store.sqlite", busy_seconds=5, create=True)
+    store = store_with_branch(tmp_path)
     story = Story(3, 0)
     story.observe()
     story.compact()
