@@ -39,6 +39,19 @@ class Behind(Protocol):
         """(role, lineage, branch, state, tries)."""
 
 
+class Clock:
+    """A clock that moves when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def pass_seconds(self, seconds: float) -> None:
+        self.now += seconds
+
+
 def item(id: str, weight: int = 1, kind: str = "source", body: str = "{}") -> Item:
     return Item(id, kind, weight, body)
 

@@ -11,25 +11,12 @@ from typing import Any
 import pytest
 from behind_sqlite import BehindSqlite
 from contract_suite import StoreContract
-from contract_values import item, items
+from contract_values import Clock, item, items
 
 from minutebook.errors import StoreCorrupt, StoreError
 from minutebook.store.kernel import Put, Store
 from minutebook.store.opening import open_store
 from minutebook.store.sqlite import SqliteStore
-
-
-class Clock:
-    """A clock that moves when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 1_700_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def pass_seconds(self, seconds: float) -> None:
-        self.now += seconds
 
 
 @pytest.fixture
