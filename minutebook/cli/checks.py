@@ -48,12 +48,19 @@ def checks(place: Place) -> Iterator[Check]:
     yield sqlite_version(LIBRARY_VERSION)
     yield from (script(name, own_script()) for name in SCRIPTS)
     yield settings(place)
-    yield disk(place.store_file)
+    if place.store_file is not None:
+        yield disk(place.store_file)
     yield clock(time.time())
-    yield worker(place.store_file)
+    if place.store_file is not None:
+        yield worker(place.wake_worker())
     for name, module in EXTRAS.items():
         yield extra(name, module, needed=name == "models" and asks_models(place))
-    yield from store_checks(place)
+    if place.store_file is not None:
+        yield from store_checks(place, place.store_file)
+    else:
+        from minutebook.cli.checks_server import server_checks
+
+        yield from server_checks(place)
 
 
 def python_version(version: tuple[int, ...]) -> Check:
@@ -134,11 +141,9 @@ def clock(now: float) -> Check:
     return Check("clock", "ok", said)
 
 
-def worker(store_file: Path) -> Check:
+def worker(listens: bool) -> Check:
     """Whether somebody listens for work."""
-    from minutebook.hosts.bell import wake
-
-    if wake(os.fspath(store_file)):
+    if listens:
         return Check("worker", "ok", "one is running for this store")
     return Check("worker", "info", "none is running; `om worker` starts one")
 
@@ -161,29 +166,28 @@ def extra(name: str, module: str, *, needed: bool = False) -> Check:
     return Check(f"extra {name}", "ok", "installed")
 
 
-def store_checks(place: Place) -> Iterator[Check]:
+def store_checks(place: Place, file: Path) -> Iterator[Check]:
     """The store itself; a store that cannot be opened is one line."""
-    file = place.store_file
     if not may_be_there(file):
         yield Check("store", "info", f"{file}: not there yet; the first `om ingest` makes it")
         return
     try:
         store = open_store(place.url, busy_seconds=BUSY_SECONDS, create=False)
     except MinutebookError as error:
-        yield store_failed(file, error)
+        yield store_failed(str(file), error)
         return
     try:
         yield from _opened(store, file)
     except MinutebookError as error:
-        yield store_failed(file, error)
+        yield store_failed(str(file), error)
     finally:
         store.close()
 
 
-def store_failed(file: Path, error: MinutebookError) -> Check:
+def store_failed(where: str, error: MinutebookError) -> Check:
     """The store's own errors say what to do after their last colon."""
     said, _, advice = str(error).rpartition(": ")
-    return Check("store", "fail", said or str(error), advice or f"look at {file}")
+    return Check("store", "fail", said or str(error), advice or f"look at {where}")
 
 
 def _opened(store: Store, file: Path) -> Iterator[Check]:

@@ -13,7 +13,7 @@ import click
 from minutebook.cli.ingest_report import Report
 from minutebook.cli.lazy import complain
 from minutebook.cli.options import JSON, placed
-from minutebook.cli.place import Place, may_be_there
+from minutebook.cli.place import Place
 from minutebook.cli.showing import write_json
 from minutebook.errors import BadTranscript
 from minutebook.hosts.detecting import detect, holds_export
@@ -107,7 +107,7 @@ def _is_meant(file: Path) -> bool:
 
 def _known(place: Place, estimate: bool) -> dict[str, Session]:
     """Sessions by the file they were read from, the one touched last where several were. An estimate makes no store."""
-    if estimate and not may_be_there(place.store_file):
+    if estimate and not place.may_have_store():
         return {}
     return {session.path: session for session in reversed(list_sessions(place.store)) if session.path}
 
@@ -195,9 +195,8 @@ def is_over(last_time: str, now: float, idle_seconds: float) -> bool:
 def _then(place: Place, reports: Sequence[Report], *, wait: bool, quiet: bool) -> int:
     """Have what is due done: here and now, or by a worker."""
     from minutebook.cli import showing_ingest
-    from minutebook.hosts.bell import wake
 
-    if wait and may_be_there(place.store_file):
+    if wait and place.may_have_store():
         from minutebook.workers.choosing import ProjectSettings
         from minutebook.workers.foreground import run_worker
 
@@ -206,7 +205,7 @@ def _then(place: Place, reports: Sequence[Report], *, wait: bool, quiet: bool) -
             made = dict.fromkeys(r.session for r in reports if r.session)
             showing_ingest.show_made(place.store, made, failed=code != 0)
         return code
-    listening = wake(os.fspath(place.store_file))
+    listening = place.wake_worker()
     if any(report.new for report in reports) and not quiet:
         showing_ingest.show_next(listening)
     return 0

@@ -1,6 +1,5 @@
 """Asking the judge about what a search found: a question on the board, and the wait for its verdict."""
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -9,7 +8,6 @@ from dataclasses import dataclass
 from minutebook.cli.place import Place
 from minutebook.cli.showing import UNKNOWN_TIME, minute
 from minutebook.errors import StoreError
-from minutebook.hosts.bell import wake
 from minutebook.pipeline import questions
 from minutebook.pipeline.questions import JUDGE, RECORDS_MOST, Candidate, Question, Verdict
 from minutebook.pipeline.search import Hit
@@ -93,7 +91,7 @@ def _ask(place: Place, query: str, candidates: Sequence[Candidate], limit: int) 
 
 def _wait(place: Place, question: Question) -> Verdict | None:
     """The verdict, or None at the deadline. Where no worker takes the question, one is run in this process."""
-    listening = wake(os.fspath(place.store_file))
+    listening = place.wake_worker()
     began = time.monotonic()
     with ExitStack() as stack:
         helped = False

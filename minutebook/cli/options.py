@@ -17,7 +17,7 @@ STORE = click.option(
     "--store",
     metavar="PATH|URL",
     envvar="MINUTEBOOK_STORE",
-    help="The store; MINUTEBOOK_STORE, else the one of this user.",
+    help="The store, a file or redis://host:6379/0; MINUTEBOOK_STORE, else the file of this user.",
 )
 PROJECT = click.option(
     "--project", metavar="DIR", type=click.Path(path_type=Path), help="The project's folder; else the current one."

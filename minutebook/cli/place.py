@@ -1,12 +1,14 @@
 """Where a command works: a store, a project's settings, a session and its branch. Everything is opened on use."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from minutebook.cli.choosing import choose_branch, choose_session
 from minutebook.errors import BadInput, NotFound
+from minutebook.hosts.bell import wake
 from minutebook.pipeline.branches import list_branches, load_branch
 from minutebook.pipeline.sessions import Session, list_sessions
 from minutebook.places import default_store_path
@@ -49,9 +51,25 @@ class Place:
         return self.named_store if self.named_store is not None else str(default_store_path())
 
     @property
-    def store_file(self) -> Path:
-        """The store's file."""
-        return file_of(self.url)
+    def shown_url(self) -> str:
+        """The same for people and files: without a password."""
+        return shown_url(self.url)
+
+    @property
+    def store_file(self) -> Path | None:
+        """The store's file; None for a store on a server."""
+        return file_of(self.url) if is_file(self.url) else None
+
+    def may_have_store(self) -> bool:
+        """Whether the store may be there: a server is asked by opening it."""
+        return self.store_file is None or may_be_there(self.store_file)
+
+    def wake_worker(self) -> bool:
+        """Wake who works on the store; False when nobody does. Raises StoreError of a store on a server."""
+        if self.store_file is not None:
+            return wake(os.fspath(self.store_file))
+        listeners: Callable[[], int] | None = getattr(self.store, "listeners", None)  # what is written wakes them
+        return listeners is None or listeners() > 0
 
     @cached_property
     def store(self) -> Store:
@@ -64,9 +82,8 @@ class Place:
         if self.named_store is None or self.creating:
             return
         if not self.url:
-            raise BadInput("--store: give a path or sqlite:///path")
-        is_file = "://" not in self.url or self.url.startswith("sqlite://")
-        if is_file and not may_be_there(self.store_file):
+            raise BadInput("--store: give a path, sqlite:///path or redis://host:6379/0")
+        if not self.may_have_store():
             raise BadInput(f"{self.store_file}: no store there; check --store, or take sessions in: om ingest FILE")
 
     @cached_property
@@ -126,6 +143,23 @@ def may_be_there(path: Path) -> bool:
         return path.exists()
     except OSError:
         return True
+
+
+def is_file(url: str) -> bool:
+    """Whether a store's URL or path names a file."""
+    return "://" not in url or url.startswith("sqlite://")
+
+
+def shown_url(url: str) -> str:
+    """A store's URL without what may be secret in it: user, password, and all options but database and prefix."""
+    if is_file(url):
+        return url
+    scheme, _, rest = url.partition("://")
+    where, _, query = rest.partition("?")
+    authority, slash, path = where.partition("/") if scheme == "unix" else ("", "", where)
+    where = f"{slash}{path}" if authority or slash else path.rpartition("@")[2]
+    options = "&".join(option for option in query.split("&") if option.startswith(("db=", "prefix=")))
+    return f"{scheme}://{where}{'?' if options else ''}{options}"
 
 
 def file_of(url: str) -> Path:

@@ -12,7 +12,7 @@ import click
 
 from minutebook.cli.checks import ROLES
 from minutebook.cli.options import JSON, PROJECT, SET, flags_of, model_flags
-from minutebook.cli.place import Place, file_of
+from minutebook.cli.place import Place, file_of, is_file, shown_url
 from minutebook.cli.showing import counted, one_line, remark, write_json
 from minutebook.cli.stopping import STOPPING, stops_like_ctrl_c, was_interrupted
 from minutebook.errors import BadInput
@@ -116,7 +116,7 @@ class _Report:
         files: int,
         asked: Sequence[str],
     ) -> None:
-        self.url = url
+        self.url = shown_url(url)
         self.kept = kept
         self.scale = scale
         self.options = options
@@ -178,7 +178,7 @@ def _words(option: str, value: str | None) -> list[str]:
 def _store_at(named: str | None, keep: bool) -> Iterator[tuple[str, bool]]:
     """The named store; else a new one in a temporary folder, which goes with everything in it unless it is kept."""
     if named is not None:
-        yield (str(file_of(named)) if "://" not in named or named.startswith("sqlite://") else named), True
+        yield (str(file_of(named)) if is_file(named) else named), True
         return
     folder = Path(tempfile.mkdtemp(prefix="minutebook-"))
     try:

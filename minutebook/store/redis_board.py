@@ -78,6 +78,10 @@ class Board(Server):
         """What tells when a branch became dirty, or a job was queued, failed or released, by anybody."""
         return Listener(self)
 
+    def listeners(self) -> int:
+        """How many listen just now: the workers of the store."""
+        return int(self.ask("PUBSUB", "NUMSUB", self.channel)[1])
+
     def board_keys(self) -> list[bytes]:
         """The keys of lua/jobs.lua."""
         return [self._jobs_key, self._ready_key(""), self._fence_key]

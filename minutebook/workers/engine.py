@@ -230,14 +230,16 @@ class Engine:
             if self._waker.wait(min(self._waker.poll_seconds, left)) or left <= self._waker.poll_seconds:
                 return
             counter = change_counter(self._store)
+            if counter != seen:
+                self._waker.missed()
             if counter is None or counter != seen or now < began:
                 return
 
     def _next_at(self) -> float:
         now = self._store.now()
         ready_at, flush_at = self._store.next_ready_at(self._roles), self._dispatcher.next_flush_at()
-        if ready_at is not None:  # one that is ready already waits for a thread, or is being taken
-            ready_at = max(ready_at, now + self._waker.poll_seconds)
+        if ready_at is not None and ready_at <= now:  # it waits for a thread, or is being taken
+            ready_at = now + self._waker.poll_seconds
         return min(at for at in (ready_at, flush_at, self._sweep_at) if at is not None)
 
     def _ask(self, enough: Sequence[Verdict], timeout_seconds: float | None) -> Verdict:

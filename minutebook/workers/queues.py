@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from huey import Huey, RedisHuey, SqliteHuey
 from huey.exceptions import HueyException
@@ -25,10 +25,15 @@ from minutebook.store.kernel import Job, Store
 from minutebook.store.sqlite_file import BESIDE, translated
 from minutebook.workers.dispatching import WHOLE_STORE
 
+if TYPE_CHECKING:
+    from minutebook.store.redis_server import Server
+
 QUEUE_SUFFIX = ".queue"
 OPEN_TRIES = 3
 """Somebody may remove a queue's file while it is opened, and again."""
 TASK = "minutebook_job"
+TIMEOUT_SECONDS = 10.0
+"""For each step of a call to a server."""
 PUSH_ONCE = "return redis.call('LPOS', KEYS[1], ARGV[1]) or redis.call('LPUSH', KEYS[1], ARGV[1])"
 logger = logging.getLogger(__name__)
 
@@ -125,6 +130,10 @@ class OnceStorage(RedisStorage):  # type: ignore[misc]
         """At the end, unless it waits already."""
         self._push_once(keys=[self.queue_key], args=[data])
 
+    def close(self) -> None:
+        """End its connections."""
+        self.pool.disconnect()
+
 
 class RedisQueue(RedisHuey):  # type: ignore[misc]
     """One role's queue on the server."""
@@ -133,31 +142,34 @@ class RedisQueue(RedisHuey):  # type: ignore[misc]
 
 
 class ServerQueues:
-    """Queues on the store's own server, through its connections. prefix: of the names of all that is the store's."""
+    """Queues on the store's own server, beside its keys."""
 
-    def __init__(self, pool: Any, prefix: str, translated: Callable[[], AbstractContextManager[None]]) -> None:
-        self._pool = pool
-        self._prefix = prefix
-        self.translated = translated
+    def __init__(self, server: "Server") -> None:
+        self._server = server
 
     def open(self, role: str) -> Huey:
         """Asks the server nothing yet."""
-        return RedisQueue(
-            f"{self._prefix}queue:{role}", connection_pool=self._pool, results=False, serializer=JsonSerializer()
-        )
+        name = f"{self._server.prefix.decode()}queue:{role}"
+        pool = self._server.address.pool(TIMEOUT_SECONDS)
+        return RedisQueue(name, connection_pool=pool, results=False, serializer=JsonSerializer())
 
     def renew(self, role: str, old: Huey) -> Huey:
         """What lies under its name is no list."""
         with self.translated():
             old.storage.flush_queue()
-        return self.open(role)
+        return old
+
+    def translated(self) -> AbstractContextManager[None]:
+        """Those of Redis."""
+        from minutebook.store.redis_errors import translated
+
+        return translated(self._server.url)
 
 
 def queues_of(store: Store, path: Path | None = None) -> Queues:
     """Beside the store: on its server, or in a file; path: where else."""
-    on_server = getattr(store, "queues", None)
-    if path is None and on_server is not None:
-        return ServerQueues(*on_server())
+    if path is None and not store.url.startswith("sqlite:"):
+        return ServerQueues(cast("Server", store))
     return FileQueues(path or Path(store.url.removeprefix("sqlite:///") + QUEUE_SUFFIX))
 
 

@@ -34,7 +34,7 @@ class Ear(Protocol):
     def fileno(self) -> int:
         """For a selector."""
 
-    def drain(self) -> None:
+    def drain(self) -> object:
         """Read all that is there. Raises StoreError when nothing will come any more."""
 
     def close(self) -> None:
@@ -99,6 +99,7 @@ class Waker:
         self._open_ear = open_ear
         self._beside_seconds = beside_seconds
         self._ear: Ear | None = None
+        self._handle = -1
         self._opened_at = self._rest_until = 0.0
         self._selector = selectors.DefaultSelector()
         self._inner, self._bell = socket.socketpair()
@@ -118,20 +119,25 @@ class Waker:
         except StoreError:  # a server that lets this user read and write, and not listen
             return
         if self._ear is not None:
-            self._opened_at = now
-            self._selector.register(self._ear.fileno(), selectors.EVENT_READ)
+            self._opened_at, self._handle = now, self._ear.fileno()
+            self._selector.register(self._handle, selectors.EVENT_READ)
 
     def deafen(self) -> None:
         """Close the ear: from here on a hook finds no worker, and starts one."""
         if self._ear is not None:
             ear, self._ear = self._ear, None
-            self._selector.unregister(ear.fileno())
+            self._selector.unregister(self._handle)
             ear.close()
 
     @property
     def poll_seconds(self) -> float:
         """How long to wait at most before the store is asked."""
         return POLL_SECONDS if self._ear is None else self._beside_seconds
+
+    def missed(self) -> None:
+        """Something was written of which nothing was heard: a server tells of all, so that this ear may be dead."""
+        if self._beside_seconds > EAR_LEAST_SECONDS:
+            self.deafen()
 
     def wake(self) -> None:
         """Wake the dispatcher, or keep it from falling asleep."""

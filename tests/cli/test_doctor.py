@@ -99,14 +99,14 @@ def test_a_model_without_litellm_fails_and_without_a_model_nothing_is_missing(
     assert (check.verdict, check.fix) == ("fail", "pip install 'minutebook[models]'")
 
 
-def test_a_worker_that_listens_is_seen(store: Store, store_path: Path) -> None:
+def test_a_worker_that_listens_is_seen(om: Om, store: Store, store_path: Path) -> None:
     from minutebook.hosts.bell import wake_path
 
-    assert checks.worker(store_path).verdict == "info"
+    assert checks_of(om, code=0)["worker"].verdict == "info"
     os.mkfifo(wake_path(str(store_path)))
     handle = os.open(wake_path(str(store_path)), os.O_RDONLY | os.O_NONBLOCK)
     try:
-        assert checks.worker(store_path).verdict == "ok"
+        assert checks_of(om, code=0)["worker"].verdict == "ok"
     finally:
         os.close(handle)
 
