@@ -32,16 +32,19 @@ BRANCH = click.option("--branch", metavar="KEY", help="A branch likewise; else t
 JSON = click.option("--json", "as_json", is_flag=True, help="For programs.")
 
 
-def placed(*, choosing: bool = True, creating: bool = False) -> Callable[[Function], Function]:
-    """Give a command a Place as its first argument. choosing: of a session. creating: a store that is not there yet."""
+def placed(*, choosing: bool = True, creating: bool = False, in_project: bool = True) -> Callable[[Function], Function]:
+    """Give a command a Place as its first argument.
+
+    choosing: of a session. creating: a store that is not there yet. in_project: a project's folder matters.
+    """
 
     def decorate(function: Function) -> Function:
         @wraps(function)
         def wrapped(
             *,
             store: str | None,
-            project: Path | None,
             assigned: tuple[str, ...],
+            project: Path | None = None,
             session: str | None = None,
             branch: str | None = None,
             **rest: Any,
@@ -57,7 +60,7 @@ def placed(*, choosing: bool = True, creating: bool = False) -> Callable[[Functi
             with closing(place):
                 return function(place, **rest)
 
-        options = [STORE, PROJECT, SET, *([SESSION, BRANCH] if choosing else [])]
+        options = [STORE, *([PROJECT] if in_project else []), SET, *([SESSION, BRANCH] if choosing else [])]
         decorated: Function = wrapped
         for option in reversed(options):
             decorated = option(decorated)

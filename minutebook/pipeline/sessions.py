@@ -93,9 +93,9 @@ def load_session(store: Store, key: str) -> Session:
     return session
 
 
-def list_sessions(store: Store) -> list[Session]:
-    """All sessions, the one touched last first."""
-    found = [_session(document.body, document.version) for document in store.documents(SESSIONS)]
+def list_sessions(store: Store, prefix: str = "") -> list[Session]:
+    """All sessions whose key begins with prefix, the one touched last first."""
+    found = [_session(document.body, document.version) for document in store.documents(SESSIONS, prefix)]
     return sorted(found, key=lambda session: (-session.touched, session.key))
 
 

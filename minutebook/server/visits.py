@@ -1,0 +1,143 @@
+"""One request on its way through the door: its id, its headers, its body within limits, and its answer."""
+
+import asyncio
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from minutebook.server.refusals import Refusal
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+BODY_SECONDS = 60.0
+"""A body that has not come by then is given up."""
+LINGER_SECONDS = 2.0
+LINGER_BYTES = 64 * 1024 * 1024
+"""A client that sends a body which nobody wants is listened to for so long, so that it can read why."""
+
+SECURITY_HEADERS = [
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+]
+METHODS = ("GET", "POST", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS")
+ONCE = (b"host", b"authorization", b"content-length", b"content-type", b"transfer-encoding")
+
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_LENGTH = re.compile(rb"[0-9]{1,15}")
+
+
+class Gone(Exception):
+    """The client left before it had said everything."""
+
+
+@dataclass(slots=True)
+class Visit:
+    """A request. status: of the answer, 0 before it begins. unread: whether some of its body may still come."""
+
+    scope: Scope
+    receive: Receive
+    send: Send
+    id: str = ""
+    began: float = field(default_factory=time.perf_counter)
+    status: int = 0
+    unread: bool = True
+
+    def __post_init__(self) -> None:
+        given = self.header(b"x-request-id")
+        self.id = given.decode() if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+
+    @property
+    def method(self) -> str:
+        """One that clients know; OTHER for their inventions, which are without number."""
+        method: str = self.scope["method"]
+        return method if method in METHODS else "OTHER"
+
+    def header(self, name: bytes) -> bytes:
+        """The first value of a header, b"" without one."""
+        return next((value for each, value in self.scope["headers"] if each == name), b"")
+
+    def check_headers(self) -> None:
+        """Raise a Refusal where a header that must be there once comes twice, or two of them disagree."""
+        names = [name for name, _ in self.scope["headers"]]
+        if any(names.count(name) > 1 for name in ONCE):
+            raise Refusal(400, "bad_request", "a header came twice")
+        if b"transfer-encoding" in names and b"content-length" in names:
+            raise Refusal(400, "bad_request", "a body has a length or comes in chunks, not both")
+        if self.header(b"content-encoding") not in (b"", b"identity"):
+            raise Refusal(415, "unsupported", "send the body as it is, without a content encoding")
+
+    async def body(self, max_bytes: int) -> bytes:
+        """The whole body; raises a Refusal as soon as it is too large or too late."""
+        length = self.header(b"content-length")
+        if length and not (_LENGTH.fullmatch(length) and int(length) <= max_bytes):
+            raise too_large(max_bytes)
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                return await self._read(max_bytes)
+        except TimeoutError:
+            raise Refusal(408, "timeout", "the body did not come in time") from None
+
+    async def _read(self, max_bytes: int) -> bytes:
+        chunks, size = [], 0
+        while self.unread:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise Gone
+            chunks.append(message.get("body", b""))
+            size += len(chunks[-1])
+            self.unread = message.get("more_body", False)
+            if size > max_bytes:
+                raise too_large(max_bytes)
+        return b"".join(chunks)
+
+    async def answer(self, message: Message) -> None:
+        """Send on what the application sends, with the headers of every answer."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = [*message.get("headers", ()), *SECURITY_HEADERS, (b"x-request-id", self.id.encode())]
+            message = {**message, "headers": headers}
+        await self.send(message)
+
+    async def refuse(self, refusal: Refusal) -> None:
+        """Answer with an error; a body that was not read is left unread, and the connection ends."""
+        body = refusal.body(self.id)
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        headers += [(name.lower().encode(), value.encode()) for name, value in refusal.headers.items()]
+        sending = self.unread and self._announces_body()
+        if sending:
+            headers.append((b"connection", b"close"))
+        await self.answer({"type": "http.response.start", "status": refusal.status, "headers": headers})
+        await self.answer({"type": "http.response.body", "body": body, "more_body": sending})
+        if sending:
+            await self._linger()
+            await self.answer({"type": "http.response.body", "body": b""})
+
+    def _announces_body(self) -> bool:
+        return bool(self.header(b"transfer-encoding")) or self.header(b"content-length") not in (b"", b"0")
+
+    async def _linger(self) -> None:
+        left = LINGER_BYTES
+        try:
+            async with asyncio.timeout(LINGER_SECONDS):
+                while left > 0 and self.unread:
+                    message = await self.receive()
+                    if message["type"] == "http.disconnect":
+                        return
+                    left -= len(message.get("body", b""))
+                    self.unread = message.get("more_body", False)
+        except TimeoutError:
+            return
+
+
+def too_large(max_bytes: int) -> Refusal:
+    """The body is over the limit."""
+    return Refusal(413, "too_large", f"the body is larger than {max_bytes} bytes; send fewer entries at once")
