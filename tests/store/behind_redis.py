@@ -73,12 +73,7 @@ class BehindRedis:
                 role, lineage, branch = cut(names, *head.split())
                 words = row.partition(b"\n")[0].split()
                 found.add((role, lineage, branch, {b"p": "pending", b"r": "running"}[words[0]], int(words[5])))
-                ready = client.zscore(
-                    self.prefix + b"ready:" + role.encode("utf-8", "surrogatepass"), member(words, job)
-                )
-                assert ready == float(words[1] if words[0] == b"p" else words[2])
+                key = self.prefix + b"ready:" + role.encode("utf-8", "surrogatepass")
+                ready_at = words[1] if words[0] == b"p" else words[2]
+                assert client.zscore(key, words[8].zfill(16) + job) == float(ready_at)
         return found
-
-
-def member(words: list[bytes], job: bytes) -> bytes:
-    return words[8].zfill(16) + job

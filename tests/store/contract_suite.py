@@ -7,6 +7,7 @@ pass_seconds: moves the store's clock. No test here is ever overridden.
 
 import pytest
 from contract_board import DirtyContract, JobsContract
+from contract_erasing import EraseContract
 from contract_values import ODD_TEXTS, Behind, appended, item, items
 
 from minutebook.store.kernel import Appended, Document, Item, Put, Stale, Store, Stored, Tip
@@ -264,5 +265,5 @@ class DocumentsContract:
                 assert [document.key for document in store.documents(collection, key)] == wanted
 
 
-class StoreContract(LogContract, DocumentsContract, DirtyContract, JobsContract):
+class StoreContract(LogContract, DocumentsContract, DirtyContract, JobsContract, EraseContract):
     """All promises that one process can see."""

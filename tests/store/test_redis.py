@@ -8,6 +8,7 @@ from behind_redis import BehindRedis
 from contract_races import RaceContract
 from contract_suite import StoreContract
 from contract_values import Clock
+from fake_redis import fake_pool
 
 from minutebook.store.kernel import Store
 
@@ -56,11 +57,7 @@ class TestRedis(RedisContract):
 class TestFakeRedis(RedisContract):
     @pytest.fixture
     def pool(self) -> Any:
-        fakeredis = pytest.importorskip("fakeredis")
-        server = fakeredis.FakeServer(version=(7,))
-        return redis.ConnectionPool(
-            connection_class=fakeredis.FakeRedisConnection, server=server, version=(7,), protocol=2
-        )
+        return fake_pool()
 
     @pytest.fixture
     def open_again(self, pool: Any, clock: Clock) -> Callable[[], RedisStore]:
