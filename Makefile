@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check format bench mutants eval fuzz kills docs clean
+.PHONY: demo test check compose-check format bench mutants eval fuzz kills docs clean
 
 demo: $(READY)
 	@rm -f demo.sqlite demo.sqlite.* demo.sqlite-*
@@ -19,6 +19,10 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m pytest -q tests/meta
+
+# The team box without a container engine: its files, its image, its services, a session through it. Linux, as root
+compose-check: $(READY)
+	@$(BIN)/python -m tests.compose
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

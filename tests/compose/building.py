@@ -10,7 +10,7 @@ from pathlib import Path
 from compose.broken import Broken
 from compose.dockerfile import Instruction, Stage
 from compose.ignoring import is_ignored
-from compose.sandbox import Root, Who, confined
+from compose.sandbox import Root, Who, confined, said
 
 BUILD_SECONDS = 900.0
 PASSED_ON = ("PIP_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_")
@@ -80,7 +80,4 @@ def _run(step: Instruction, root: Path, who: Who) -> None:
     environment = {"PATH": f"{tools}:/usr/bin:/bin", "HOME": "/tmp", **passed, **who.environment}
     here = Root(root, writable=True, binds={sys.prefix: (Path(sys.prefix), True)}, tmpfs={"/tmp": ""})
     argv = confined(here, Who(environment, folder=who.folder), ["sh", "-ec", step.text])
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=BUILD_SECONDS)
-    if done.returncode:
-        said = " | ".join((done.stderr or done.stdout).strip().splitlines()[-4:])
-        raise Broken(f"Dockerfile, line {step.line}: RUN ended with {done.returncode}: {said}")
+    said(argv, BUILD_SECONDS, f"Dockerfile, line {step.line}: RUN")

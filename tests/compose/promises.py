@@ -29,7 +29,7 @@ def check_promises(box: Compose) -> None:
         *(line for each in box.services.values() for line in _one(each)),
     ]
     if broken:
-        raise Broken("; ".join(broken))
+        raise Broken(f"{box.file}: {'; '.join(broken)}")
 
 
 def check_redis_conf(path: Path) -> None:

@@ -55,8 +55,9 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Compose:
-    """services in the order in which they can start."""
+    """file: its name. services: in the order in which they can start."""
 
+    file: str
     services: Mapping[str, Service]
     internal_networks: frozenset[str]
 
@@ -71,7 +72,7 @@ def read_compose(path: Path, env: Mapping[str, str]) -> Compose:
             _check_names(service, services, file, path.parent)
         networks = file.get("networks", {})
         internal = frozenset(name for name, network in networks.items() if network.get("internal"))
-        return Compose({name: services[name] for name in _in_order(services)}, internal)
+        return Compose(path.name, {name: services[name] for name in _in_order(services)}, internal)
     except (Broken, yaml.YAMLError) as error:
         raise Broken(f"{path.name}: {' '.join(str(error).split())}") from error
 

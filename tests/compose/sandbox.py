@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from compose.broken import Broken
 
+START_SECONDS = 10.0
 TOOLS = ("unshare", "nsenter", "chroot", "setpriv", "mount", "ip")
 MACHINE = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc")
 """What every image here takes from the machine, besides its Python."""
@@ -64,7 +66,8 @@ class Root:
 
     def _bound(self, path: str, source: Path, *, read_only: bool) -> list[str]:
         inside = _quoted(self._inside(path))
-        make = f"mkdir -p {inside}" if source.is_dir() else f"mkdir -p $(dirname {inside}) && touch {inside}"
+        make_file = f"mkdir -p $(dirname {inside}); test -e {inside} || touch {inside}"
+        make = f"mkdir -p {inside}" if source.is_dir() else make_file
         close = [f"mount -o remount,bind,ro {inside}"] if read_only else []
         return [make, f"mount --rbind {_quoted(source)} {inside}", *close]
 
@@ -136,13 +139,22 @@ def confined(
 ) -> list[str]:
     """The argv that runs a command in a root of its own; its exit code is the command's.
 
-    With a network it is a container: its process is number 1 of its own space, and killing the argv's process kills all.
+    The command is number 1 in a space of process numbers: when it or the argv's own process ends, all in it do.
     """
     start = shlex.join(["exec", "chroot", str(root.folder), *who.argv(command)])
-    host = f"hostname {_quoted(name)}\n" if name else ""
+    host = f"echo {_quoted(name)} > /proc/sys/kernel/hostname\n" if name else ""
     spaces = ["unshare", "--mount", "--pid", "--uts", "--fork", "--kill-child"]
     argv = [*spaces, "sh", "-ec", f"{host}{root.script()}\n{start}"]
     return within.within(argv) if within else argv
+
+
+def said(argv: Sequence[str], timeout_seconds: float = 60.0, where: str = "") -> str:
+    """What a command printed; Broken when it failed, with the last of what it said."""
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_seconds, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        last = " | ".join((done.stderr or done.stdout).strip().splitlines()[-4:])
+        raise Broken(f"{where or argv[-1]} ended with {done.returncode}: {last}")
+    return done.stdout
 
 
 @dataclass(slots=True)
@@ -153,6 +165,15 @@ class Container:
     process: "subprocess.Popen[bytes]"
     who: Who
     output: Path
+
+    def wait_started(self) -> None:
+        """Until its command runs in the root that was made for it; a container that has ended by then is no matter."""
+        give_up_at = time.monotonic() + START_SECONDS
+        while self.process.poll() is None and time.monotonic() < give_up_at:
+            with suppress(Broken, OSError):
+                if os.readlink(f"/proc/{self.pid}/root") != "/":  # noqa: PTH115
+                    return
+            time.sleep(0.01)
 
     @property
     def pid(self) -> int:
@@ -189,4 +210,5 @@ class Container:
 
     def tail(self, lines: int = 6) -> str:
         """The last of what it printed, in one line."""
-        return " | ".join(self.output.read_text(errors="replace").strip().splitlines()[-lines:])
+        printed = self.output.read_text(errors="replace").splitlines()
+        return " | ".join([line for line in printed if line.strip() and not line.startswith("unshare:")][-lines:])
