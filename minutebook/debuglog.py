@@ -4,7 +4,8 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -103,6 +104,15 @@ class DebugLog:
         data = {"reason": reason, **(row.pop("data", None) or {})}
         self.row(RUN_ENDED, data=data, **row)
 
+    def forget(self, session: str, branches: Collection[str]) -> list[Path]:
+        """Remove the rows of a session's branches, and files that then hold none; returns the files that changed.
+
+        Another host's session may have the same id, and its rows stay. Rows that come in this moment may be lost.
+        """
+        path = self.folder / file_name(session)
+        files = [file for file in (path, path.with_name(path.name + ".1")) if file.is_file()]
+        return [file for file in files if _without_rows(file, frozenset(branches))]
+
 
 def file_name(session: str) -> Path:
     """Where a session's rows go, below the data folder; the common file for an id without a letter or digit."""
@@ -136,6 +146,31 @@ def _append(path: Path, line: str) -> None:
         os.write(handle, (_after_a_cut_row(handle) + line + "\n").encode("utf-8", "backslashreplace"))
     finally:
         os.close(handle)
+
+
+def _without_rows(path: Path, branches: frozenset[str]) -> bool:
+    """Rewrite the file without these branches' rows and rows that cannot be read; False where it holds none."""
+    lines = path.read_text(encoding="utf-8", errors="backslashreplace").splitlines(keepends=True)
+    kept = [line for line in lines if _branch_of(line) not in (None, *branches)]
+    if len(kept) == len(lines):
+        return False
+    if not kept:
+        path.unlink()
+        return True
+    handle, beside = tempfile.mkstemp(dir=path.parent)  # its mode is 0600
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.writelines(kept)
+    Path(beside).replace(path)
+    return True
+
+
+def _branch_of(line: str) -> str | None:
+    """The branch of a row; None of a row that was cut."""
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    return str(row.get("branch", "")) if isinstance(row, dict) else None
 
 
 def _after_a_cut_row(handle: int) -> str:

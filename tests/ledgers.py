@@ -17,7 +17,7 @@ from minutebook.store.kernel import Store
 
 VOLATILE = ("touched", "version")
 CALLS = ("append", "read", "find", "find_among", "tip", "total_before", "get", "get_among", "put", "delete")
-CALLS += ("documents", "mark_dirty", "now")
+CALLS += ("documents", "mark_dirty", "now", "erase")
 
 
 def turns(count: int, first: int = 0) -> list[SourceEntry]:

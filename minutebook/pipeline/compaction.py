@@ -11,7 +11,7 @@ from typing import Any
 
 from minutebook.errors import CompactionOpen, StoreBusy
 from minutebook.pipeline import ledger
-from minutebook.pipeline.branches import Path
+from minutebook.pipeline.branches import Path, find_branch
 from minutebook.pipeline.checkpoints import read_page
 from minutebook.pipeline.excerpts import extract_lines
 from minutebook.pipeline.folding import BeyondCheckpoint, fold
@@ -211,4 +211,7 @@ def _propose(
         composed={each.name: getattr(composed, each.name) for each in fields(composed) if each.name not in ASKED},
     )
     put = proposal_put(branch, proposal, if_version=held.version if held else 0)
-    return not isinstance(store.put(put), Stale)
+    written = not isinstance(store.put(put), Stale)
+    if written and find_branch(store, branch.key) is None:  # removed while it was composed
+        store.delete(put.collection, put.key)
+    return written

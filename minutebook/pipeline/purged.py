@@ -1,11 +1,11 @@
 """Tombstones: sessions that were removed on purpose, so that a late delivery does not bring them back unasked.
 
 One document for each, in the collection PURGED. Its key is a hash: the store does not even keep the removed session's
-name. It says when and why, and, until everything is removed, which branches are being removed.
+name. It says when and why, and, while an erasure is under way, what is to be removed together.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 
 from minutebook.pipeline.notices import tell
@@ -18,11 +18,14 @@ PURGED = "purged"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tombstone:
-    """time: ISO 8601, UTC. reason: "purge" or "retention". branches: of an erasure that has not ended yet."""
+    """time: ISO 8601, UTC. reason: "purge" or "retention".
+
+    rest: of an erasure that has not ended yet: the keys of its "sessions" and "branches".
+    """
 
     time: str
     reason: str
-    branches: tuple[str, ...] = ()
+    rest: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class SessionPurged(Exception):
@@ -54,10 +57,15 @@ def check_not_purged(store: Store, session_key: str, agent: str = "") -> None:
         raise SessionPurged(stone)
 
 
-def bury(store: Store, session_key: str, *, reason: str, branches: Sequence[str] = ()) -> None:
-    """Write a session's tombstone; branches: those that are still to be removed."""
-    body = {"v": codec.VERSION, "time": iso_time(store.now()), "reason": reason, "branches": list(branches)}
+def bury(store: Store, session_key: str, *, reason: str, rest: Mapping[str, Sequence[str]] | None = None) -> None:
+    """Write a session's tombstone; rest: as in Tombstone, without it the erasure has ended."""
+    body = {"v": codec.VERSION, "time": iso_time(store.now()), "reason": reason, "rest": dict(rest or {})}
     store.put(Put(PURGED, tombstone_key(session_key), codec.to_json(body)))
+
+
+def unfinished(store: Store) -> list[Tombstone]:
+    """Tombstones of erasures that were begun and have not ended."""
+    return [stone for document in store.documents(PURGED) if (stone := _tombstone(document.body)).rest]
 
 
 def forget_tombstone(store: Store, session_key: str) -> bool:
@@ -68,5 +76,5 @@ def forget_tombstone(store: Store, session_key: str) -> bool:
 def _tombstone(body: str) -> Tombstone:
     values = codec.from_json(body)
     return Tombstone(
-        time=str(values.get("time", "")), reason=str(values.get("reason", "")), branches=tuple(values["branches"])
+        time=str(values.get("time", "")), reason=str(values.get("reason", "")), rest=values.get("rest") or {}
     )

@@ -23,6 +23,12 @@ LIBRARY_VERSION = sqlite3.sqlite_version
 LIBRARY_OLDEST = (3, 35)  # RETURNING
 BESIDE = ("-wal", "-shm", "-journal")
 EFFECTIVE = os.access in os.supports_effective_ids
+EXAMINED = {
+    "format": "PRAGMA user_version",
+    "sessions": "SELECT count(*) FROM document WHERE collection = 'sessions'",
+    "sources": "SELECT sum(length) FROM stream WHERE substr(name, 1, 2) = 's:'",
+    "memory": "SELECT sum(length) FROM stream WHERE substr(name, 1, 2) = 'm:'",
+}
 PREPARING = threading.Lock()
 """Held while this process makes a new file: nobody in it may have the file open when the maker closes it again."""
 
@@ -180,6 +186,27 @@ def _set_journal(connection: Connection, busy_seconds: float) -> bool:
         return False
 
 
+def _cookie(connection: Connection) -> int:
+    """A number that every change of the schema raises, and every VACUUM."""
+    found: int = first_value(connection, "PRAGMA schema_version")
+    return found
+
+
+def examine(path: Path) -> dict[str, int]:
+    """Check every page of a store's file that nobody has open; what it holds. Raises StoreCorrupt, StoreTooNew."""
+    with translated(path):
+        path.stat()
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True, isolation_level=None)
+        try:
+            _check_ours(connection, path)
+            said = first_value(connection, "PRAGMA integrity_check(1)")
+            if said != "ok" or not first_value(connection, "PRAGMA application_id"):
+                raise StoreCorrupt(f"{path}: {said if said != 'ok' else 'an empty file'}: take another backup")
+            return {name: first_value(connection, sql) or 0 for name, sql in EXAMINED.items()}
+        finally:
+            connection.close()
+
+
 def _migrate(connection: Connection) -> None:
     """Bring the schema up to date, one transaction a migration."""
     found = first_value(connection, "PRAGMA user_version")
@@ -208,6 +235,7 @@ class Database:
         self._open: dict[threading.Thread, Connection] = {}
         self._closed = False
         self._synchronous = "FULL"
+        self._cookie = 0
         with translated(self.path), PREPARING:
             self._prepare_file(create)
             self._opened = _stat(self.path)
@@ -222,7 +250,7 @@ class Database:
                     connection.execute("PRAGMA synchronous = NORMAL")
                 _migrate(connection)
                 self._check_in_place()
-                self._opened = _stat(self.path)
+                self._opened, self._cookie = _stat(self.path), _cookie(connection)
         except BaseException:
             self.close()
             raise
@@ -281,9 +309,53 @@ class Database:
         opened, now = self._opened, _stat(self.path)
         if opened is None or now is None or (now.st_ino, now.st_dev) != (opened.st_ino, opened.st_dev):
             raise StoreGone(f"{self.path}: the store was removed or replaced while it was open: start again")
-        if now.st_size < opened.st_size:  # it only grows; what SQLite has in its cache would hide it for long
+        if now.st_size < opened.st_size:  # what SQLite has in its cache would hide it for long
+            if self._was_scrubbed():
+                self._opened = now
+                return
             said = "the store became smaller while it was open: start again, and restore it from a backup if need be"
             raise StoreCorrupt(f"{self.path}: {said}")
+
+    def _was_scrubbed(self) -> bool:
+        """Whether the file is smaller because it was written anew, which raises its schema cookie; else it only grows.
+
+        A file that was cut cannot say so, and an older one that was copied into its place has the old cookie.
+        """
+        fresh = self._new_connection()
+        try:
+            before, self._cookie = self._cookie, _cookie(fresh)
+            return self._cookie > before
+        except sqlite3.DatabaseError:
+            return False
+        finally:
+            fresh.close()
+
+    def scrub(self) -> bool:
+        """Write the file anew, so that no page keeps what was removed, and empty the log beside it.
+
+        Others may read and write before and after, not meanwhile: StoreBusy when they are in the way for too long.
+        False when somebody still reads from the log beside it, which then still holds what was removed.
+        """
+        with translated(self.path):
+            self._check_in_place()
+            fresh = self._new_connection()
+            try:
+                fresh.execute("VACUUM")
+                return not first_value(fresh, "PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                fresh.close()
+
+    def copy_to(self, path: Path) -> None:
+        """Copy the whole store, as of one moment, into a file that is there and empty; others may write meanwhile."""
+        with translated(path):
+            self._check_in_place()
+            fresh, copy = self._new_connection(), sqlite3.connect(path, isolation_level=None)
+            try:
+                fresh.backup(copy)  # in one step, so that no writer makes it begin again
+                copy.execute("PRAGMA journal_mode = DELETE").fetchall()  # one file, with nothing beside it
+            finally:
+                copy.close()
+                fresh.close()
 
     def check_file(self) -> None:
         """Raise StoreCorrupt where the file holds no store any more, which this process' caches may hide for long."""

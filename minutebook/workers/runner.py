@@ -15,6 +15,7 @@ from minutebook.errors import BadInput, MissingExtra, ProviderFailed, SpanFailed
 from minutebook.pipeline import ledger, workbook
 from minutebook.pipeline.branches import Path, find_branch, memory_stream
 from minutebook.pipeline.clocks import BranchState, due_roles
+from minutebook.pipeline.erasing import forget_branch
 from minutebook.pipeline.outcomes import Outcome, Refused, commit_outcome
 from minutebook.pipeline.questions import JUDGE, Verdict, open_questions
 from minutebook.pipeline.readings import read_state, session_of
@@ -85,8 +86,15 @@ def run_job(
         run = _Run(store, branch, settings, held, log, minds, roles)
         with rows_of_run(**run.about):
             if job.role == JUDGE:
-                return run.answer(refusal)
-            return run.put_off(refusal, "settings", settings.retry_max_seconds) if refusal else run.go()
+                ran = run.answer(refusal)
+            else:
+                ran = run.put_off(refusal, "settings", settings.retry_max_seconds) if refusal else run.go()
+    if find_branch(store, branch.key) is None:  # it was purged under way: nothing was committed, and no trace may stay
+        forget_branch(store, branch)
+        if log.enabled:
+            log.forget(branch.session, [branch.key])
+        return Ran(job, "gone")
+    return ran
 
 
 def _settings_of(branch: Branch | None, settings_for: SettingsFor) -> tuple[Settings, BadInput | None]:
