@@ -12,7 +12,7 @@ from minutebook.store.kernel import Put, Store
 from minutebook.store.opening import open_store
 
 if TYPE_CHECKING:
-    from minutebook.store.redis_server import Server
+    from minutebook.store.redis import RedisStore
 
 PINGS = 9
 SLOW_MILLISECONDS = 20.0
@@ -37,7 +37,7 @@ def server_checks(place: Place) -> Iterator[Check]:
 
 
 def _opened(store: Store, where: str) -> Iterator[Check]:
-    server = cast("Server", store)
+    server = cast("RedisStore", store)
     yield writing(store, where)
     facts = facts_of(server)
     yield Check("server", "ok", f"Redis {facts.get('redis_version', 'of an unknown version')}")
@@ -51,7 +51,7 @@ def _opened(store: Store, where: str) -> Iterator[Check]:
     yield from roles(store)
 
 
-def facts_of(server: "Server") -> dict[str, str]:
+def facts_of(server: "RedisStore") -> dict[str, str]:
     """INFO, field by field."""
     lines = bytes(server.ask("INFO")).decode(errors="replace").splitlines()
     return dict(line.split(":", 1) for line in lines if ":" in line)
@@ -110,7 +110,7 @@ def clocks(ahead_seconds: float) -> Check:
     return Check("clock of the server", "info", said)
 
 
-def _milliseconds(server: "Server") -> float:
+def _milliseconds(server: "RedisStore") -> float:
     times = []
     for _ in range(PINGS):
         began = time.perf_counter()

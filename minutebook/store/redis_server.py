@@ -5,6 +5,7 @@ last reply of each caller: sent again, it is answered and not done again. So eve
 `busy_seconds` are over.
 """
 
+import re
 import secrets
 import threading
 import time
@@ -88,6 +89,12 @@ class Server:
     def data_version(self) -> int:
         """A number that changes when a branch became dirty, or a job was queued, failed or released, by anybody."""
         return int(self.ask("GET", self._wakes_key) or 0)
+
+    def writes(self) -> int:
+        """A number that changes whenever anything at all is written on the server, if only by hand."""
+        said = text_of(self.ask("INFO", "persistence"))
+        found = re.search(r"^rdb_changes_since_last_save:(\d+)", said, re.MULTILINE)
+        return self.data_version() + (int(found[1]) if found else 0)
 
     def close(self) -> None:
         """Close all connections that are not in use just now."""

@@ -21,7 +21,7 @@ from minutebook.workers.outages import Outage
 from minutebook.workers.owners import new_owner, release_the_dead
 from minutebook.workers.queues import Lane, queues_of
 from minutebook.workers.runner import Minds, RoleModules, SettingsFor, role_module, run_job
-from minutebook.workers.waking import change_counter, check_file, waker_of
+from minutebook.workers.waking import change_counter, check_file, waker_of, write_counter
 
 MEMORY_ROLES = ("observer", "reflector", "digester", "dropper")
 ALL_ROLES = (*MEMORY_ROLES, "judge")
@@ -216,9 +216,10 @@ class Engine:
         self._store.rewind_times()
         release_the_dead(self._store)
         self._dispatcher.forget_questions()  # they expire by time alone
-        if went_back or seen is None or seen != self._swept:  # where nothing was written, nothing can have been missed
+        written = write_counter(self._store, seen)
+        if went_back or written is None or written != self._swept:  # else nothing can have been missed
             self._dispatcher.sweep()
-            self._swept = seen
+            self._swept = written
 
     def _sleep(self, seen: int | None, began: float) -> None:
         """Until woken, until something was written, or until time makes something due or goes back."""

@@ -68,9 +68,15 @@ def wake_path_of(store: Store) -> str | None:
 
 
 def change_counter(store: Store) -> int | None:
-    """A number that changes when another thread or process wrote; None where the store has no such number."""
+    """A number that changes when another thread or process left work; None where the store has no such number."""
     data_version = getattr(store, "data_version", None)
     return None if data_version is None else int(data_version())
+
+
+def write_counter(store: Store, seen: int | None) -> int | None:
+    """A number that changes when anything at all was written: the change counter, but where that counts less."""
+    writes: Callable[[], int] | None = getattr(store, "writes", None)
+    return seen if writes is None else writes()
 
 
 def check_file(store: Store) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from builders import ScriptedMind, deliver, reply
-from huey import SqliteHuey
 
 from minutebook.debuglog import DebugLog
 from minutebook.records import Branch
@@ -15,8 +14,10 @@ from minutebook.settings import Settings
 from minutebook.store.kernel import Job, Store
 from minutebook.workers.contract import Desk, Mind, ObserveBatch, ReflectBatch
 from minutebook.workers.engine import Engine
+from minutebook.workers.queues import FileQueues, Queues, queues_of
 from minutebook.workers.runner import Ran, run_job
 
+BACKENDS = ("sqlite", "redis")
 ROLES = ("observer", "reflector", "digester", "dropper")
 WAIT = 30
 OFF = DebugLog(False, Path())
@@ -109,11 +110,32 @@ def store_path(store: Store) -> Path:
 
 
 def messages(path: Path) -> list[bytes]:
-    return [
-        bytes(data)
-        for role in ROLES
-        for data in SqliteHuey(f"minutebook.{role}", filename=str(path)).storage.enqueued_items()
-    ]
+    """What waits in a queues' file."""
+    return _messages(FileQueues(path))
+
+
+def waiting(store: Store) -> list[bytes]:
+    """What waits in the store's queues."""
+    return _messages(queues_of(store))
+
+
+def _messages(queues: Queues) -> list[bytes]:
+    found = []
+    for role in ROLES:
+        queue = queues.open(role)
+        found += [bytes(data) for data in queue.storage.enqueued_items()]
+        queue.storage.close()
+    return found
+
+
+def spoil_queue(store: Store) -> None:
+    """Something else lies where the observer's queue was."""
+    if not store.url.startswith("sqlite:"):
+        queue = queues_of(store).open("observer")
+        queue.storage.conn.set(queue.storage.queue_key, "no list at all")
+        queue.storage.close()
+    else:
+        store_path(store).with_name("store.db.queue").write_bytes(b"no database at all")
 
 
 def run(

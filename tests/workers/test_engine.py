@@ -1,14 +1,12 @@
 """The engine in one process: what is due is found, sent, done once, and found again when it was lost."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from builders import ScriptedMind, memory_of, say
 from jobs import (
+    BACKENDS,
     SMALL,
     WAIT,
     Clock,
@@ -16,12 +14,12 @@ from jobs import (
     contents,
     do_all,
     engine,
-    messages,
     observer_of,
     observing_mind,
     sent_ids,
     session_of_entries,
-    store_path,
+    spoil_queue,
+    waiting,
 )
 
 from minutebook.errors import ProviderFailed
@@ -34,19 +32,12 @@ from minutebook.records import Branch
 from minutebook.settings import Settings
 from minutebook.store import codec
 from minutebook.store.kernel import Store
-from minutebook.store.sqlite import SqliteStore
 from minutebook.workers.engine import Engine
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def clocked(tmp_path: Path, clock: Clock) -> Iterator[Store]:
-    with closing(SqliteStore(tmp_path / "clocked.db", clock=clock)) as opened:
-        yield opened
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 # -- what is due is done -------------------------------------------------------------------------------------------
@@ -195,7 +186,7 @@ def test_a_wiped_board_or_queue_loses_nothing(store: Store, lost: str) -> None:
     if lost != "queue":
         store.wipe_board()
     if lost != "board":
-        store_path(store).with_name("store.db.queue").write_bytes(b"no database at all")
+        spoil_queue(store)
     with engine(store, observing_mind()) as working:
         assert working.run_until_idle(WAIT)
     assert len(contents(memory_of(store, branch))) == 5
@@ -269,7 +260,7 @@ def test_never_more_than_one_pending_job_for_a_role_and_branch_003_056(store: St
             assert gate.entered.wait(WAIT)
             jobs = [state.job for state in store.jobs()]
             assert len(jobs) == len(set(jobs)) == 1
-            most = max(most, len(messages(store_path(store).with_name("store.db.queue"))))
+            most = max(most, len(waiting(store)))
         gate.open.set()
     assert most == 0, "the one job is in hand, and is not sent again"
     assert store.tip(source_stream(branch.key)).length == 10_000

@@ -1,13 +1,11 @@
 """Failures in the engine: kept apart by role and branch, and none ends a thread."""
 
-from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from builders import ScriptedMind, memory_of
 from jobs import (
+    BACKENDS,
     ROLES,
     SMALL,
     WAIT,
@@ -24,20 +22,13 @@ from minutebook.pipeline.status import role_errors, work_done
 from minutebook.records import Branch
 from minutebook.settings import Settings
 from minutebook.store.kernel import Store
-from minutebook.store.sqlite import SqliteStore
 from minutebook.workers.contract import Mind
 from minutebook.workers.engine import Engine
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def clocked(tmp_path: Path, clock: Clock) -> Iterator[Store]:
-    with closing(SqliteStore(tmp_path / "clocked.db", clock=clock)) as opened:
-        yield opened
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.mark.parametrize("failing", ROLES)

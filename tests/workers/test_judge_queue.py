@@ -1,8 +1,5 @@
 """Questions through the queue: a real store, a real engine, and what is left when something dies."""
 
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +13,6 @@ from minutebook.pipeline.questions import QUESTIONS, Candidate, Question, Verdic
 from minutebook.records import Branch
 from minutebook.settings import Settings
 from minutebook.store.kernel import Store
-from minutebook.store.sqlite import SqliteStore
 from minutebook.workers.contract import Desk
 from minutebook.workers.engine import ALL_ROLES, MEMORY_ROLES, Engine
 from minutebook.workers.extractive import ExtractiveMind
@@ -141,17 +137,6 @@ def test_passive_starts_no_work_of_its_own_but_answers_who_asks(store: Store, br
 
 
 # -- time ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def clocked(tmp_path: Path, clock: Clock) -> Iterator[Store]:
-    with closing(SqliteStore(tmp_path / "clocked.db", clock=clock)) as opened:
-        yield opened
 
 
 def test_an_expired_question_is_not_judged_and_the_sweep_removes_it(clocked: Store, clock: Clock) -> None:

@@ -1,7 +1,7 @@
 """One job, from its claim to its end."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from builders import MINUTE, NOTHING, ScriptedMind, concluded, deliver, memory_of, observed, remember, reply, say
 from jobs import (
+    BACKENDS,
     OFF,
     SMALL,
     Clock,
@@ -27,22 +28,19 @@ from minutebook.pipeline.branches import memory_stream
 from minutebook.pipeline.outcomes import Committed, Outcome, commit_outcome
 from minutebook.pipeline.status import role_errors, work_done
 from minutebook.store.kernel import Job, Store
-from minutebook.store.sqlite import SqliteStore
 from minutebook.workers.contract import Desk, Mind
 from minutebook.workers.leases import Leases
 from minutebook.workers.runner import run_job
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: Clock) -> Iterator[Store]:
-    opened = SqliteStore(tmp_path / "store.db", clock=clock)
-    yield opened
-    opened.close()
+def store(clocked: Store) -> Store:
+    return clocked
 
 
 def test_a_job_that_is_not_there_to_claim_is_not_run_003_167(store: Store) -> None:
@@ -169,8 +167,8 @@ def test_an_outcome_that_changes_nothing_is_not_written(store: Store) -> None:
     assert (ran.ended, store.take_dirty(9), store.jobs()) == ("nothing", [], [])
 
 
-def test_the_lease_is_kept_while_a_mind_thinks_003_169(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "beats.db")
+def test_the_lease_is_kept_while_a_mind_thinks_003_169(open_one: Callable[..., Store]) -> None:
+    store = open_one(None)
     branch = session_of_entries(store, 3)
     settings = replace(SMALL, lease_seconds=1)
     beats: list[float] = []

@@ -1,14 +1,14 @@
 """What becomes of a job that fails: halving, gaps, back-off, the errors that status shows."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import ScriptedMind, concluded, deliver, memory_of, observed, remember, say
 from jobs import (
+    BACKENDS,
     OFF,
     SMALL,
     Clock,
@@ -29,21 +29,18 @@ from minutebook.pipeline.status import role_errors, work_done
 from minutebook.records import GAP, Branch
 from minutebook.settings import Settings
 from minutebook.store.kernel import Job, Store
-from minutebook.store.sqlite import SqliteStore
 from minutebook.workers.contract import Desk
 from minutebook.workers.runner import retry_seconds, run_job
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: Clock) -> Iterator[Store]:
-    opened = SqliteStore(tmp_path / "store.db", clock=clock)
-    yield opened
-    opened.close()
+def store(clocked: Store) -> Store:
+    return clocked
 
 
 def test_a_broken_span_is_halved_down_to_one_entry_003_012(store: Store) -> None:
