@@ -5,6 +5,7 @@ last reply of each caller: sent again, it is answered and not done again. So eve
 `busy_seconds` are over.
 """
 
+import math
 import re
 import secrets
 import threading
@@ -26,6 +27,7 @@ FORMAT_NAME = b"minutebook"
 OLDEST = 7
 IDLE_SECONDS = 5.0
 """After so long without use it is looked whether the server has closed a connection."""
+CLOCK_KEPT_SECONDS = 1.0
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 0.5
 LONGEST_TIMEOUT_SECONDS = 10.0
 Value = str | bytes | int | float
@@ -64,6 +66,7 @@ class Server:
         self._pool = pool or address.pool(min(max(busy_seconds, 0.05), LONGEST_TIMEOUT_SECONDS))
         self._idle: list[tuple[Wire, float]] = []
         self._local = threading.local()
+        self._asked_time = (-math.inf, 0.0)
         self._closed = False
         self._flagged = True
         self._format_key, self._wakes_key = self.prefix + b"format", self.prefix + b"wakes"
@@ -81,10 +84,17 @@ class Server:
         return self.address.url
 
     def now(self) -> float:
+        """The server's clock, carried on for a second by this machine's."""
         if self._clock:
             return self._clock()
-        seconds, microseconds = self.ask("TIME")
-        return int(seconds) + int(microseconds) / 1_000_000
+        here, then = self._asked_time
+        passed = time.monotonic() - here
+        if not 0 <= passed < CLOCK_KEPT_SECONDS:
+            seconds, microseconds = self.ask("TIME")
+            then = int(seconds) + int(microseconds) / 1_000_000
+            self._asked_time = (time.monotonic(), then)
+            passed = 0.0
+        return then + passed
 
     def data_version(self) -> int:
         """A number that changes when a branch became dirty, or a job was queued, failed or released, by anybody."""
@@ -167,6 +177,7 @@ class Server:
             replies = [_reply(connection) for _ in commands]
         except BaseException:
             connection.disconnect()
+            self._asked_time = (-math.inf, 0.0)
             self._drop_idle()  # they lead to the same server, which may be another soon
             raise
         if self._closed:
