@@ -33,8 +33,8 @@ def store(path: Path) -> Iterator[Store]:
 
 
 @contextmanager
-def worker(path: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, str(SCRIPT), str(path), str(marks_of(path)), *words]
+def worker(store: Path | str, *words: str, marks: Path | None = None) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, str(SCRIPT), str(store), str(marks or marks_of(Path(store))), *words]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         yield process

@@ -1,6 +1,7 @@
-"""A worker in a process of its own: python worker_process.py STORE MARKS [slow] [idle=SECONDS].
+"""A worker in a process of its own: python worker_process.py STORE MARKS [slow=SECONDS] [idle=SECONDS] [ahead=SECONDS].
 
-Each run of its mind appends one line to the file MARKS. slow: the mind then sleeps for ever. It has leases of a second.
+Each run of its mind appends one line to the file MARKS. slow: the mind then sleeps for so long. ahead: the clock of its
+machine is wrong by so much. It has leases of a second.
 """
 
 import os
@@ -59,11 +60,18 @@ def settings_for(branch: Branch) -> Settings:
     return SETTINGS
 
 
+def set_clock(ahead: float) -> None:
+    real = time.time
+    time.time = lambda: real() + ahead
+
+
 def main(arguments: Sequence[str]) -> int:
     store, marks, *words = arguments
     options = dict(word.partition("=")[::2] for word in words)
     mind: Mind = MarkingMind(Path(marks), slow=float(options.get("slow") or 0))
     idle = options.get("idle")
+    if "ahead" in options:
+        set_clock(float(options["ahead"]))
     return run_worker(
         store,
         until_idle="until-idle" in options,
