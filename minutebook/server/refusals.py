@@ -16,6 +16,8 @@ from minutebook.store import codec
 
 NOTHING_HERE = "there is nothing by that name for this token"
 """Of what is unknown, another's, of another project, or purged: the same words, so that nobody learns which."""
+PURGED = "purged:"
+"""How the message begins that receive_sources and receive_memory raise for a purged session of the user's own."""
 RETRY_SECONDS = 5
 MESSAGE_CHARACTERS = 500
 
@@ -38,10 +40,6 @@ class Hidden(Exception):
     """Unknown, foreign or forbidden: answered as NOTHING_HERE."""
 
 
-class Purged(Exception):
-    """The session was removed, and is not taken in again."""
-
-
 def not_found() -> Refusal:
     """The one answer to whatever this token may not see."""
     return Refusal(404, "not_found", NOTHING_HERE)
@@ -56,10 +54,10 @@ def refusal_of(error: BaseException) -> Refusal:
     """The answer to an error that was raised inside; of one that nobody expected, only that there was one."""
     if isinstance(error, Refusal):
         return error
+    if isinstance(error, NotFound) and str(error).startswith(PURGED):
+        return Refusal(410, "purged", "the session was purged here; it is not taken in again")
     if isinstance(error, (Hidden, NotFound)):
         return not_found()
-    if isinstance(error, Purged):
-        return Refusal(410, "purged", "the session was purged here; it is not taken in again")
     if isinstance(error, BoxDiverged):
         return Refusal(409, "diverged", str(error)[:MESSAGE_CHARACTERS])
     if isinstance(error, BadInput):

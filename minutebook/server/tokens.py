@@ -1,7 +1,7 @@
 """Who may use the box: bearer tokens, each of one user and for some projects, and the projects that a team shares.
 
 A token's text is `mb_<id>_<secret>`. Of the secret only its SHA-256 is kept: it is 256 random bits, so nothing slower
-is needed. Standard library only.
+is needed.
 """
 
 import re
@@ -14,6 +14,7 @@ from hashlib import sha256
 from hmac import compare_digest
 
 from minutebook.errors import BadInput, NotFound, StoreBusy
+from minutebook.pipeline.boxkeys import PROJECT, checked_user
 from minutebook.store import codec
 from minutebook.store.kernel import Put, Stale, Store
 
@@ -25,8 +26,6 @@ DAYS_MAX = 36_500
 SECRET_BYTES = 32
 WRITE_TRIES = 20
 
-_USER = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-_PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}")
 _PATTERN = re.compile(r"[A-Za-z0-9*][A-Za-z0-9._/*-]{0,199}")
 _TOKEN = re.compile(r"mb_([0-9a-f]{12})_([A-Za-z0-9_-]{43})", re.ASCII)
 NOBODYS_SHA256 = sha256(b"").hexdigest()
@@ -87,13 +86,6 @@ def create_token(store: Store, user: str, projects: Sequence[str], *, days: int 
     return token, f"mb_{token.id}_{secret}"
 
 
-def checked_user(user: str) -> str:
-    """The user as it is; BadInput for a name that cannot be one."""
-    if not _USER.fullmatch(user):
-        raise BadInput(f"user {user!r}: a lowercase letter or digit, then up to 63 of those and . _ -")
-    return user
-
-
 def checked_project(project: str) -> str:
     """The project as it is; BadInput for a name that cannot be one."""
     if not is_project(project):
@@ -103,7 +95,7 @@ def checked_project(project: str) -> str:
 
 def is_project(project: str) -> bool:
     """Whether a text can be the name of a project."""
-    return bool(_PROJECT.fullmatch(project)) and ".." not in project
+    return PROJECT.fullmatch(project) is not None
 
 
 def list_tokens(store: Store) -> list[Token]:

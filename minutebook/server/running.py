@@ -1,0 +1,138 @@
+"""uvicorn around the door: where it listens, how long it waits for clients, how it stops."""
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from types import FrameType
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from minutebook.errors import BadInput
+from minutebook.server.app import make_app
+from minutebook.server.house import open_house
+from minutebook.server.limits import is_loopback
+from minutebook.settings import Settings
+from minutebook.store.kernel import Store
+
+HEADERS_SECONDS = 15.0
+"""A client that has not sent a request's headers by then is hung up on."""
+KEEP_ALIVE_SECONDS = 65
+ABORT_SECONDS = 30.0
+"""So long a client may take to read the rest of an answer when its connection is to end."""
+CONNECTIONS_MAX = 1_000
+HEADERS_MAX_BYTES = 32_768
+STOP_SECONDS = 25
+BACKLOG = 512
+PLAIN_HTTP = (
+    "%s is no loopback address, and this is plain HTTP: tokens and contents can be read on the way. "
+    "Put a proxy with TLS before it, or a private network around it"
+)
+logger = logging.getLogger(__name__)
+
+
+class PatientProtocol(H11Protocol):
+    """uvicorn's, that does not wait for ever: not for the headers of a request, nor for a reader of its answer."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect_headers()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is None or self.cycle.response_complete:
+            self._expect_headers()
+        else:
+            self._forget_deadline()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget_deadline()
+        super().connection_lost(exc)
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self.loop.call_later(ABORT_SECONDS, self.transport.abort)
+
+    def _expect_headers(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(HEADERS_SECONDS, self.transport.abort)
+
+    def _forget_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def serve(store: Store, settings: Settings, *, say: Callable[[str], object]) -> None:
+    """Answer until SIGTERM, SIGINT or SIGHUP; what is being answered then is finished. Main thread only.
+
+    say: told once where it listens. Raises BadInput where it cannot listen.
+    """
+    with closing(listening_socket(settings.serve_host, settings.serve_port)) as listener:
+        server = make_server(store, settings)
+        say(f"listening on {url_of(listener)}")
+        if not is_loopback(settings.serve_host):
+            logger.warning(PLAIN_HTTP, settings.serve_host)
+        with _signals_end(server):
+            server.run(sockets=[listener])
+
+
+def make_server(store: Store, settings: Settings) -> uvicorn.Server:
+    """A server that was not started yet."""
+    config = uvicorn.Config(
+        make_app(open_house(store, settings)),
+        http=PatientProtocol,
+        loop="asyncio",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=BACKLOG,
+        limit_concurrency=CONNECTIONS_MAX,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=STOP_SECONDS,
+        h11_max_incomplete_event_size=HEADERS_MAX_BYTES,
+    )
+    return uvicorn.Server(config)
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 takes a free one. Raises BadInput."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except (OSError, OverflowError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise BadInput(f"cannot listen on {host} port {port}: {said}; see serve_host and serve_port") from error
+
+
+def url_of(listener: socket.socket) -> str:
+    """Where it listens."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+@contextmanager
+def _signals_end(server: uvicorn.Server) -> Iterator[None]:
+    """uvicorn stops at SIGINT and SIGTERM and then raises them again: here they were obeyed, and that is all."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        server.should_exit = True
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number in numbers:
+        if before[number] != signal.SIG_IGN:
+            signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
