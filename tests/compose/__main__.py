@@ -83,6 +83,7 @@ def secret() -> dict[str, str]:
 def play(box: Box, work: Path) -> None:
     """All that is asked of a box, in order."""
     start(box, box.up())
+    box.check_published("api")
     tell("  session:", two_laptops(box, work, "alice"))
     for name in ("worker", "api", "redis"):
         killed(box, name)

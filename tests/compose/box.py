@@ -5,6 +5,7 @@ What compose would do by itself and is done by hand here: a container that died 
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -80,6 +81,14 @@ class Box:
             if time.monotonic() > give_up_at:
                 raise Broken(f"{wrong} | it printed: {container.tail()}")
             time.sleep(LOOK_SECONDS)
+
+    def check_published(self, name: str) -> None:
+        """Broken where a published port leads to a program that listens for its own container alone."""
+        for port in self.compose.services[name].own.get("ports", ()):
+            inside = int(port.rsplit(":", 1)[1])
+            script = f"import socket; socket.create_connection(('{self.addresses[name]}', {inside}), 5)"
+            if subprocess.run(self.network.within([sys.executable, "-c", script]), capture_output=True).returncode:
+                raise Broken(f"{name}: nobody outside of its container reaches port {inside}, which is published")
 
     def run(self, name: str, *command: str) -> str:
         """What a command printed that ran in a container, as by `docker compose exec`; Broken when it failed."""

@@ -99,6 +99,20 @@ def test_a_health_check_that_passes_for_the_dead_is_seen(box: Box, monkeypatch: 
         killed(box, "redis")
 
 
+def test_a_door_that_listens_for_its_container_alone_is_seen(box: Box) -> None:
+    only(box, "api")
+    environment = {**box.compose.services["api"].environment, "MINUTEBOOK_SERVE_HOST": "127.0.0.1"}
+    change(box, "api", environment=environment)
+    started(box, "api")
+    with pytest.raises(Broken, match="api: nobody outside of its container reaches port 8765"):
+        box.check_published("api")
+    box.kill("api")
+    change(box, "api", environment={**environment, "MINUTEBOOK_SERVE_HOST": "0.0.0.0"})
+    box.restart("api")
+    box.wait_healthy("api")
+    box.check_published("api")
+
+
 def test_what_does_not_end_when_told_is_seen(box: Box) -> None:
     only(box, "redis")
     change(box, "redis", command=("sh", "-c", "trap '' TERM; while :; do sleep 1; done"), stop_grace_seconds=0.3)
