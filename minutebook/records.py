@@ -169,6 +169,10 @@ class Branch:
     key: unique in the store. lineage: key of the root branch of all that share a root. fork: length of the parent's
     path that this branch shares. parent_memory: length M of the parent's memory stream at the fork.
     base_tokens: tokens of the shared prefix. zone: IANA name in which times are shown. kind: main, fork or subagent.
+    fork_id, memory_id: ids of the last shared source entry and of the parent's memory entry M - 1, "" for none (and in
+    branches of older versions): by them a copy elsewhere is seen to share the same. observed, reflected: coverages at
+    the fork. given: on a box, how many memory entries the branch's laptop had made before; nobody works on it until
+    they are there.
     """
 
     key: str
@@ -183,6 +187,11 @@ class Branch:
     project: str = ""
     kind: str = "main"
     created: str = ""
+    fork_id: str = ""
+    memory_id: str = ""
+    observed: int = 0
+    reflected: int = 0
+    given: int = 0
 
 
 def tier_of_citations(citations: int) -> Tier:

@@ -14,6 +14,7 @@ class BranchState:
     digest. reflections_recorded: how many ever; dropper_read, digester_read: how many of them that role has read.
     idle_seconds: since the last entry. compacted_from_tokens: tokens from the last compaction's first kept entry on
     (from the first entry without one); since_compaction_tokens: appended since that compaction.
+    elsewhere: its memory is made on a box, or is still to come from the machine that made it so far.
     """
 
     unobserved_tokens: int = 0
@@ -34,6 +35,7 @@ class BranchState:
     compacted_from_tokens: int = 0
     since_compaction_tokens: int = 0
     compacted: bool = False
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +83,11 @@ def compaction_due(state: BranchState, settings: Settings, window: int | None = 
 
 
 def due_roles(state: BranchState, settings: Settings) -> dict[str, str]:
-    """Role → why it is due; empty in passive mode (003-139) and for sub-agents that are not to be observed."""
-    if settings.passive or (state.subagent and not settings.observe_subagents):
+    """Role → why it is due; empty in passive mode (003-139) and for sub-agents that are not to be observed.
+
+    Empty, too, for a branch whose memory is made elsewhere.
+    """
+    if settings.passive or state.elsewhere or (state.subagent and not settings.observe_subagents):
         return {}
     reasons = {
         "observer": _observer(state, settings),

@@ -44,10 +44,7 @@ class Following:
         What was there when the entry was looked at decides: if a copy came in since, the write is stale, and the entry
         is looked at again.
         """
-        if branch.kind == "subagent" or self._origin_document(first) is not None:
-            return []
-        key = _origin_key(branch.host, first)
-        return [Put(ORIGINS, key, codec.to_json({"branch": branch.key}), if_version=0)]
+        return _origin_puts(branch, first, there=self._origin_document(first))
 
     def _begins(self, entry: SourceEntry) -> bool:
         """The same first entry at the same time; without a time, equal ids and words prove no copy."""
@@ -119,6 +116,18 @@ class Following:
 def _unknown_to_host(placed: Placed) -> bool:
     """A person's note and a later version of an entry stand in our ledger and in no copy of the host's file."""
     return placed.entry.custom_type == NOTE or bool(placed.entry.version_of)
+
+
+def origin_put(store: Store, branch: Branch, first: SourceEntry) -> list[Put]:
+    """Like Following.origin_puts, for a branch that was delivered elsewhere."""
+    return _origin_puts(branch, first, there=store.get(ORIGINS, _origin_key(branch.host, first)))
+
+
+def _origin_puts(branch: Branch, first: SourceEntry, *, there: Document | None) -> list[Put]:
+    if branch.kind == "subagent" or there is not None:
+        return []
+    key = _origin_key(branch.host, first)
+    return [Put(ORIGINS, key, codec.to_json({"branch": branch.key}), if_version=0)]
 
 
 def _origin_key(host: str, entry: SourceEntry) -> str:

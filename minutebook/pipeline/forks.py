@@ -1,17 +1,19 @@
 """Opening branches: a root, a sub-agent's own, or a fork that freezes what it inherits."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from minutebook.errors import StoreBusy
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import BRANCHES, Path, branch_put, find_branch, memory_stream, still_there
 from minutebook.pipeline.checkpoints import checkpoint_of
 from minutebook.pipeline.folding import Memory
+from minutebook.pipeline.outbox import outbox_put, read_outbox
 from minutebook.pipeline.remembering import whole_memory
 from minutebook.pipeline.sessions import Session, SessionMoved, session_put
 from minutebook.pipeline.totals import Totals, marks_of
-from minutebook.records import Branch
-from minutebook.store.kernel import Put, Stale, Store
+from minutebook.records import FOLD, Branch, MemoryEntry
+from minutebook.store.kernel import Put, Stale, Store, Stored
 
 
 def root_branch(session: Session) -> Branch:
@@ -34,7 +36,8 @@ def fork_branch(store: Store, owner: Branch, *, fork: int, key: str, session: Se
     existing = find_branch(store, key)
     if existing is not None:
         return existing
-    tip = store.tip(memory_stream(owner.key))
+    pending = read_outbox(store, owner.key).entries  # before the tip: what is in neither by then was in none
+    tip, path = store.tip(memory_stream(owner.key)), Path(store, owner)
     branch = Branch(
         key=key,
         host=session.host,
@@ -43,21 +46,23 @@ def fork_branch(store: Store, owner: Branch, *, fork: int, key: str, session: Se
         parent=owner.key,
         fork=fork,
         parent_memory=tip.length,
-        base_tokens=Path(store, owner).tokens_before(fork),
+        base_tokens=path.tokens_before(fork),
         zone=session.zone,
         project=session.project,
         kind="fork",
         created=session.last_time,
+        fork_id=id_before(path, fork),
+        memory_id=memory_id_before(store, owner.key, tip.length),
     )
-    memory = whole_memory(ledger.read_memory(store, branch), [each.key for each in ledger.chain_of(store, branch)])
-    checkpoint = checkpoint_of(branch, memory, 0)
-    marks = _inherited_marks(branch, checkpoint.totals, memory, tip.marks)
+    inherited = inherit(store, branch, tip.marks)
+    branch = replace(branch, observed=inherited.marks[ledger.OBSERVER], reflected=inherited.marks[ledger.REFLECTOR])
+    puts = [*inherited.puts, *_waiting(store, branch, pending), *_entering(session, branch, enters)]
     result = store.append(
         memory_stream(key),
         [],
-        advance=marks,
+        advance={**inherited.marks, ledger.BOX: tip.marks.get(ledger.BOX, 0)},
         dirty=key,  # it may be due by what it shares, and its first entry may never come
-        puts=[branch_put(branch), still_there(store, owner), *checkpoint.puts, *_entering(session, branch, enters)],
+        puts=[branch_put(branch), still_there(store, owner), *puts],
     )
     if not isinstance(result, Stale):
         session.version += enters
@@ -77,22 +82,65 @@ def _entering(session: Session, branch: Branch, enters: bool) -> list[Put]:
     return [session_put(session)]
 
 
+def _waiting(store: Store, branch: Branch, pending: Sequence[MemoryEntry]) -> list[Put]:
+    """What still waits for the box to place it on the parent holds for the new branch, too: it waits there as well."""
+    stream = memory_stream(branch.parent)
+    there = store.find(stream, [entry.id for entry in pending]) if pending else {}
+    held = [
+        entry
+        for entry in pending
+        if entry.kind != FOLD and entry.covers <= branch.fork and not _within(there.get(entry.id), branch)
+    ]
+    return [outbox_put(branch.key, read_outbox(store, branch.key), held)] if held else []
+
+
+def id_before(path: Path, position: int) -> str:
+    """Id of the entry before a position of a path; "" at its beginning."""
+    placed = path.at(position - 1) if position else None
+    return placed.entry.id if placed else ""
+
+
+def memory_id_before(store: Store, branch_key: str, index: int) -> str:
+    """Id of the entry before an index of a branch's own memory; "" at its beginning."""
+    found = store.read(memory_stream(branch_key), index - 1, index) if index else []
+    return found[0].id if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Inherited:
+    """marks and puts with which a fork begins."""
+
+    marks: Mapping[str, int]
+    puts: Sequence[Put]
+
+
+def inherit(store: Store, branch: Branch, parent: Mapping[str, int]) -> Inherited:
+    """What a branch begins with, from the memory that it shares. parent: its parent's marks when that was shared."""
+    memory = whole_memory(ledger.read_memory(store, branch), [each.key for each in ledger.chain_of(store, branch)])
+    checkpoint = checkpoint_of(branch, memory, 0)
+    return Inherited(_inherited_marks(branch, checkpoint.totals, memory, parent), checkpoint.puts)
+
+
 def _inherited_marks(branch: Branch, totals: Totals, memory: Memory, parent: Mapping[str, int]) -> dict[str, int]:
     """Sums over what is inherited, and those of the parent's marks that lie within the shared prefix."""
     marks = marks_of(totals)
     for name in (ledger.OBSERVER, ledger.REFLECTOR):
-        marks[name] = max(marks[name], _within(branch, parent.get(name, 0)))
+        marks[name] = max(marks[name], _shared(branch, parent.get(name, 0)))
     compacted = max((each.boundary for each in memory.folds), default=0)
     for name in (ledger.COMPACTED_FROM, ledger.COMPACTED_AT):
-        marks[name] = _within(branch, parent.get(name, 0)) or compacted
+        marks[name] = _shared(branch, parent.get(name, 0)) or compacted
     for name in (ledger.DROPPER, ledger.DIGESTER):
         marks[name] = min(parent.get(name, 0), marks[ledger.REFLECTIONS_RECORDED])
     marks[ledger.DIGEST_BUDGET] = parent.get(ledger.DIGEST_BUDGET, 0)
     return marks
 
 
-def _within(branch: Branch, position: int) -> int:
+def _shared(branch: Branch, position: int) -> int:
     return position if position <= branch.fork else 0
+
+
+def _within(stored: Stored | None, branch: Branch) -> bool:
+    return stored is not None and stored.position < branch.parent_memory
 
 
 def _branch(session: Session, *, key: str, lineage: str, kind: str) -> Branch:

@@ -39,8 +39,8 @@ from minutebook.pipeline.sessions import (
     session_put,
     shortened,
 )
-from minutebook.pipeline.sourcetext import entry_text, entry_tokens
-from minutebook.records import INJECTED, NOTE, Branch, SourceEntry
+from minutebook.pipeline.sourcetext import entry_text, weight_of
+from minutebook.records import Branch, SourceEntry
 from minutebook.redaction import Redactor
 from minutebook.store import codec
 from minutebook.store.kernel import Document, Put, Stale, Store
@@ -228,7 +228,7 @@ class _Intake:
             self._flush()
             self.writing = spine
         entry = self.redactor.redact_entry(entry)
-        weight = 0 if entry.custom_type in (NOTE, INJECTED) else entry_tokens(entry)
+        weight = weight_of(entry)
         self.pending.append((entry, weight))
         self.places.known[entry.id] = Known(spine.branch.key, spine.length, entry.text_sha256)
         spine.length += 1

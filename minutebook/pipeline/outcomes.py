@@ -89,13 +89,7 @@ def commit_outcome(store: Store, branch: Branch, outcome: Outcome) -> Committed 
     """
     mark = ledger.COVERAGE_OF_ROLE[outcome.role]
     expect = {**outcome.unmoved, mark: outcome.read}
-    tip = store.tip(memory_stream(branch.key))
-    if tip.marks.get(ledger.BOX, 0) == ledger.BOXED:
-        return Refused(Stale(ledger.BOX, 0, ledger.BOXED))
-    if tip.length < branch.given:
-        return Refused(Stale(GIVEN, branch.given, tip.length))
-    expect[ledger.BOX] = tip.marks.get(ledger.BOX, 0)
-    return offer_memory(store, branch, outcome.entries, expect=expect, advance=outcome.advance)
+    return offer_memory(store, branch, outcome.entries, expect=expect, advance=outcome.advance, by_role=True)
 
 
 def append_memory(
@@ -126,15 +120,18 @@ def offer_memory(
     expect: Mapping[str, int] | None = None,
     advance: Mapping[str, int],
     puts: Sequence[Put] = (),
+    by_role: bool = False,
 ) -> Committed | Refused:
     """Append entries, move marks and write documents in one transaction; Refused when a mark or document has moved.
 
     Refused, too, when the branch was removed: a stream that is empty again never passes for one that is empty still.
     Other entries that land meanwhile are no conflict. An entry that is there already is left out. Where the branch's
-    memory is a box's, they wait in the outbox instead, until they come back from there.
+    memory is a box's, they wait in the outbox instead, until they come back from there; by_role: refused there.
     """
     for _ in range(COMMIT_TRIES):
         tip = store.tip(memory_stream(branch.key))
+        if by_role and (elsewhere := _thought_elsewhere(branch, tip)):
+            return Refused(elsewhere)
         if tip.marks.get(ledger.BOX, 0) == ledger.BOXED:
             done = _divert(store, branch, entries, tip, expect=expect or {}, advance=advance, puts=puts)
         else:
@@ -144,6 +141,13 @@ def offer_memory(
         if done.stale.what not in _retried(branch) or done.stale == _removed(branch) or _asked(expect, done.stale):
             return done
     raise StoreBusy(f"{branch.key}: {COMMIT_TRIES} other commits came first; the work will be derived again")
+
+
+def _thought_elsewhere(branch: Branch, tip: Tip) -> Stale | None:
+    """Whether no role of this store may record anything on the branch, now."""
+    if tip.marks.get(ledger.BOX, 0) == ledger.BOXED:
+        return Stale(ledger.BOX, 0, ledger.BOXED)
+    return Stale(GIVEN, branch.given, tip.length) if tip.length < branch.given else None
 
 
 def _append(
@@ -230,4 +234,6 @@ def place_memory(store: Store, branch: Branch, entries: Sequence[MemoryEntry], l
 
 def moved_forward(advance: Mapping[str, int], found: Mapping[str, int]) -> dict[str, int]:
     """The marks as they are written. Coverages never go back (003-053), also not to what entries alone say."""
-    return {mark: max(value, found.get(mark, 0)) if mark in ledger.COVERED else value for mark, value in advance.items()}
+    return {
+        mark: max(value, found.get(mark, 0)) if mark in ledger.COVERED else value for mark, value in advance.items()
+    }

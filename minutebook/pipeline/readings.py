@@ -13,7 +13,8 @@ def read_state(
 ) -> BranchState:
     """What due_roles compares. session: the branch's own, else looked up. now: seconds of the store's clock."""
     session = session or session_of(store, branch)
-    marks = store.tip(memory_stream(branch.key)).marks
+    tip = store.tip(memory_stream(branch.key))
+    marks = tip.marks
     total = branch.base_tokens + store.tip(source_stream(branch.key)).total
 
     def since(mark: str) -> int:
@@ -39,6 +40,7 @@ def read_state(
         compacted_from_tokens=since(ledger.COMPACTED_FROM),
         since_compaction_tokens=since(ledger.COMPACTED_AT),
         compacted=marks.get(ledger.COMPACTED_AT, 0) > 0,
+        elsewhere=marks.get(ledger.BOX, 0) == ledger.BOXED or tip.length < branch.given,
     )
 
 

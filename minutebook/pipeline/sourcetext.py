@@ -1,6 +1,6 @@
 """A source entry as text: the one form in which the observer is sent it and recall shows it. Pure."""
 
-from minutebook.records import Part, SourceEntry
+from minutebook.records import INJECTED, NOTE, Part, SourceEntry
 from minutebook.tokens import IMAGE_TOKENS, estimate_tokens
 
 
@@ -27,9 +27,14 @@ def part_text(part: Part) -> str:
 
 
 def entry_tokens(entry: SourceEntry) -> int:
-    """An entry's weight: the estimate of its text, and the stated constant for each image."""
+    """The estimate of an entry's text, and the stated constant for each image."""
     images = [part for part in entry.parts if part.kind == "image"]
     return estimate_tokens(entry_text(entry)) + len(images) * IMAGE_TOKENS
+
+
+def weight_of(entry: SourceEntry) -> int:
+    """An entry's weight in the log: nothing for what is ours, which is never observed."""
+    return 0 if entry.custom_type in (NOTE, INJECTED) else entry_tokens(entry)
 
 
 def renders_to_nothing(entry: SourceEntry) -> bool:

@@ -1,0 +1,41 @@
+"""Memory that a laptop offers to a box: what may be offered, and how it is made safe. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from minutebook.errors import BadInput, NotFound
+from minutebook.records import DIGEST, DROPS, FOLD, OBSERVATIONS, REFLECTIONS, RETIREMENTS, MemoryEntry
+from minutebook.redaction import Redactor
+
+PERSON = "user"
+OFFERED_KINDS = (FOLD, OBSERVATIONS, REFLECTIONS, DIGEST, DROPS, RETIREMENTS)
+TEXTS = frozenset(["content", "reason"])
+"""Names under which texts stand in an entry's data; all else is ids, times, numbers."""
+
+
+def check_offered(entry: MemoryEntry, reach: int) -> None:
+    """Whether a laptop may offer this for a branch of that length: a fold, a person's word, or memory of its host.
+
+    What a role of ours recorded (it names its mind) comes from the box's workers alone. BadInput; NotFound when it is
+    about sources that are not there yet.
+    """
+    mind = entry.data.get("mind", PERSON)
+    if entry.kind not in OFFERED_KINDS or mind != PERSON:
+        raise BadInput(f"memory entry {entry.id!r}: {entry.kind} of {str(mind)[:40]!r} is made on the box alone")
+    if entry.covers > reach:
+        raise NotFound(f"memory entry {entry.id!r} covers {entry.covers} entries, the box has {reach}: send them first")
+
+
+def cleaned(redactor: Redactor, entry: MemoryEntry) -> MemoryEntry:
+    """The entry with its texts redacted once more; the same object where nothing was found."""
+    data = _cleaned(redactor, entry.data, named="")
+    return entry if data == entry.data else replace(entry, data=data)
+
+
+def _cleaned(redactor: Redactor, value: Any, *, named: str) -> Any:
+    if isinstance(value, str):
+        return redactor.redact(value) if named in TEXTS else value
+    if isinstance(value, Mapping):
+        return {key: _cleaned(redactor, each, named=key) for key, each in value.items()}
+    return [_cleaned(redactor, each, named=named) for each in value] if isinstance(value, list) else value
