@@ -53,9 +53,13 @@ def explained(error: RedisError | OSError) -> tuple[type[StoreError], str]:
     return StoreError, "see the log of the server"
 
 
-def may_pass(error: RedisError | OSError) -> bool:
-    """Whether the same call may succeed soon: the server is away, loads, is busy or has been replaced."""
-    return explained(error)[0] in (StoreUnreachable, StoreBusy) and _word(error) != "MBLATE"
+def may_pass(error: RedisError | OSError, *, opening: bool) -> bool:
+    """Whether the same call may succeed soon: the server is busy, or it is away.
+
+    opening: a server that was never there is more likely a wrong address; who opens a store is told at once.
+    """
+    kind = explained(error)[0]
+    return kind is StoreBusy or (kind is StoreUnreachable and not opening and _word(error) != "MBLATE")
 
 
 @contextmanager

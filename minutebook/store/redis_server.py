@@ -68,6 +68,7 @@ class Server:
         self._local = threading.local()
         self._asked_time = (-math.inf, 0.0)
         self._closed = False
+        self._opened = False
         self._flagged = True
         self._format_key, self._wakes_key = self.prefix + b"format", self.prefix + b"wakes"
         self.channel = b"%swake:%d" % (self.prefix, address.database)
@@ -75,6 +76,7 @@ class Server:
             with translated(self.url):
                 self._check_server()
                 self._check_format(create)
+            self._opened = True
         except BaseException:
             self.close()
             raise
@@ -145,8 +147,7 @@ class Server:
         try:
             return self._repeated([("EVALSHA", wanted.sha, *rest)], source=wanted.source)[0]
         except _AnotherFormat:
-            with translated(self.url):
-                self._check_format(create=False)
+            self._check_format(create=False)
             raise StoreError(f"{self.url}: the store was made anew just now: try again") from None
 
     def _repeated(self, commands: Sequence[Command], source: str = "") -> list[Any]:
@@ -165,7 +166,7 @@ class Server:
                         raise _AnotherFormat from None
                     now = time.monotonic()
                     give_up_at = give_up_at or now + self.busy_seconds
-                    if now >= give_up_at or self._closed or not may_pass(error):
+                    if now >= give_up_at or self._closed or not may_pass(error, opening=not self._opened):
                         raise
                     time.sleep(min(pause, give_up_at - now))
                     pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
@@ -238,9 +239,9 @@ class Server:
             self._make()
             held = self.ask("GET", self._format_key)
         if held is None:
-            kind = StoreError if not hasattr(self._local, "name") else StoreGone
-            said = "no store there: check the address, or run a command that creates it"
-            raise kind(f"{self.url}: {said if kind is StoreError else 'the store was removed: start again'}")
+            if self._opened:
+                raise StoreGone(f"{self.url}: the store was removed while it was open: start again")
+            raise StoreError(f"{self.url}: no store there: check the address, or run a command that creates it")
         name, _, number = held.partition(b" ")
         if name != FORMAT_NAME or not number.isdigit():
             key = text_of(self._format_key)
