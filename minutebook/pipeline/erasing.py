@@ -13,6 +13,7 @@ from minutebook.pipeline.checkpoints import LINKS, PAGES, TOTALS
 from minutebook.pipeline.folds import COMPOSITIONS
 from minutebook.pipeline.following import ORIGINS
 from minutebook.pipeline.mentions import MENTIONS
+from minutebook.pipeline.notices import forget_about
 from minutebook.pipeline.outbox import OUTBOX
 from minutebook.pipeline.purged import bury, is_purged, tombstone_key, unfinished
 from minutebook.pipeline.questions import QUESTIONS
@@ -134,6 +135,7 @@ def finish_erasures(store: Store) -> int:
         for key in sessions:
             _keep_costs(store, shelf.documents([key], ()), first[key])
         store.erase(streams, documents, [*branches])
+    forget_about(store, sessions | branches)
     for stone in stones:
         bury(store, stone.rest["sessions"][0], reason=stone.reason)
     return len(stones)

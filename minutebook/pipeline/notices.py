@@ -1,12 +1,12 @@
 """What a person is to be told, once each: a stream that hosts, status and commands read."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
 from minutebook.pipeline.workbook import iso_time
 from minutebook.store import codec
-from minutebook.store.kernel import Item, Store, Stored
+from minutebook.store.kernel import Item, Stale, Store, Stored
 
 NOTICES = "notices"
 
@@ -34,6 +34,20 @@ def read_notices(store: Store, start: int = 0, *, limit: int | None = None) -> S
     """Notices from a position on, oldest first; with a limit the newest of them."""
     rows = store.read(NOTICES, start, limit=limit, reverse=limit is not None)
     return [_notice(row) for row in sorted(rows, key=lambda row: row.position)]
+
+
+def forget_about(store: Store, keys: Collection[str]) -> int:
+    """Blank the notices about these sessions and branches, each in its place; returns how many. Called by purges."""
+    while True:
+        rows = store.read(NOTICES)
+        gone = {row.position for row in rows if _notice(row).about in keys}
+        if not gone:
+            return 0
+        store.erase([NOTICES])
+        blank = codec.to_json({"at": _now(store), "text": "about something that was purged since"})
+        items = [Item(row.id, row.kind, 0, blank if row.position in gone else row.body) for row in rows]
+        if not isinstance(store.append(NOTICES, items, expect_length=0), Stale):
+            return len(gone)
 
 
 def _notice(row: Stored) -> Notice:

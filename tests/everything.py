@@ -1,0 +1,105 @@
+"""A store that holds everything that can be said about a session, with a word planted in all of it."""
+
+from dataclasses import dataclass
+
+from builders import call, concluded, deliver, observed, remember, reply, result, say
+
+from minutebook.pipeline import ledger, notices, questions, workbook
+from minutebook.pipeline.branches import list_branches, load_branch
+from minutebook.pipeline.compaction import compose_memory
+from minutebook.pipeline.corrections import note, retire
+from minutebook.pipeline.deliveries import HostCompaction, ImportedMemory
+from minutebook.pipeline.folds import confirm_fold
+from minutebook.pipeline.intake import mark_ended
+from minutebook.pipeline.outcomes import Entry, append_memory, memory_entry
+from minutebook.pipeline.questions import Candidate, Verdict
+from minutebook.pipeline.shapes import observation_data
+from minutebook.records import GAP, OBSERVATIONS, Branch, MemoryEntry, SourceEntry
+from minutebook.settings import Settings
+from minutebook.store.kernel import Job, Store
+from minutebook.workers import models_accounts
+from minutebook.workers.exchange import Spent
+
+CANARY = "Zirbelnuss"
+"""What must be found nowhere after a purge."""
+OTHER = "neutral:other"
+SETTINGS = Settings()
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """Keys of a full store. own: the session, its sub-agent. copies: sessions that rest on it."""
+
+    main: str
+    own: tuple[str, ...]
+    copies: tuple[str, ...]
+
+
+def turns(word: str, count: int) -> list[SourceEntry]:
+    """Prompts and answers, with the word in their texts and ids."""
+    made = []
+    for at in range(count):
+        entry = say if at % 2 == 0 else reply
+        parent = f"{word}-e{at - 1}" if at else None
+        made.append(entry(f"{word} in turn {at}: " + "some words to weigh " * 8, id=f"{word}-e{at}", parent=parent))
+    return made
+
+
+def fill(store: Store, session: str = "s1", word: str = CANARY, *, host: str = "neutral") -> Everything:
+    """One session with all that rests on it: two branches, a sub-agent, a copy that parted and one that follows."""
+    main, project = f"{host}:{session}", f"/home/me/{word}"
+    events = turns(word, 8)
+    deliver(
+        store, [*events, call(word, f'{{"{word}": 1}}', id=f"{word}-c"), result(word)], session, host, project=project
+    )
+    fork = deliver(store, [say(f"back to {word}", id=f"{word}-f", parent=f"{word}-e1"), reply(word)], session, host)
+    deliver(store, [reply(f"{word} again", id=f"{word}-e3", parent=f"{word}-e2")], session, host)
+    deliver(store, turns(f"{word}-agent", 4), session, host, agent=f"{word}-agent")
+    deliver(store, [*events, say(f"{word} elsewhere", id=f"{word}-p")], f"{session}-copy", host)
+    deliver(store, events[:4], f"{session}-follower", host)
+    for branch in (load_branch(store, main), fork):
+        learn(store, branch, word)
+    noted(store, load_branch(store, main), word)
+    copies = (f"{main}-copy", f"{main}-follower")
+    return Everything(main, (main, f"{main}/{word}-agent"), copies)
+
+
+def learn(store: Store, branch: Branch, word: str) -> None:
+    """Memory of every kind, from roles, a person and another extension; a confirmed compaction, and an open one."""
+    seen = [observed(f"{word} {number} on {branch.key}", sources=(f"{word}-e1",)) for number in range(3)]
+    facts = [concluded(f"{word} is fact {number} on {branch.key}", seen[number]) for number in range(2)]
+    remember(store, branch, observations=seen, reflections=facts, covers=3)
+    remember(store, branch, digest=(f"a digest of {word}", facts[0]), dropped=[seen[2]], mind=word, covers=3)
+    reason = {"reason": f"{word} was refused", "sourceEntryIds": [f"{word}-e2"]}
+    append_memory(store, branch, [memory_entry(Entry(kind=GAP, covers=4, since=3, data=reason))])
+    note(store, branch, f"mind {word}", timestamp="2026-05-02 10:30", time="2026-05-02T10:30:00Z")
+    retire(store, branch, seen[1].id, time="2026-05-02T10:30:00Z")
+    foreign = {"observations": [observation_data(observed(f"imported {word}"))]}
+    entry = MemoryEntry(id=f"{word}-m", kind=OBSERVATIONS, covers=0, since=0, data=foreign)
+    host, _, session = branch.key.partition("@")[0].partition(":")
+    imported = ImportedMemory(entry=entry, covers_id=f"{word}-e1", after=f"{word}-e1")
+    deliver(store, [imported, HostCompaction(id=f"{word}-h", after=f"{word}-e1")], session, host)
+    assert compose_memory(store, branch, 2, SETTINGS, first_kept=f"{word}-e2") is not None
+    confirm_fold(store, branch, time="2026-05-02T10:30:00Z", advance={ledger.COMPACTED_FROM: 2})
+    assert compose_memory(store, branch, 3, SETTINGS) is not None
+
+
+def noted(store: Store, branch: Branch, word: str) -> None:
+    """What workers and commands keep beside the ledger."""
+    job = Job("observer", branch.lineage, branch.key)
+    workbook.note_error(store, job, ValueError(f"{word} cannot be read"), "span")
+    workbook.note_span(store, job, workbook.Span(read=0, start=1, entries=2, tries=1, error=f"{word}!"))
+    workbook.count_run(store, job, "failed", mind=word)
+    spent = Spent(input_tokens=10, output_tokens=2, cost_usd=0.25)
+    models_accounts.record(store, session=branch.key, role="observer", model="m/x", spent=spent, priced=True)
+    question = questions.ask(
+        store, branch, word, [Candidate(id="a", kind="turn", text=word)], limit=1, deadline_seconds=60
+    )
+    questions.answer(store, question, Verdict(ids=("a",), mind=word))
+    questions.ask(store, branch, f"{word}?", [], limit=1, deadline_seconds=60)
+    notices.tell(store, f"quota {word}", f"the model said {word}", about=branch.key)
+    store.claim(job, "owner", lease_seconds=60, deadline_seconds=60)
+    for each in list_branches(store, branch.key):
+        store.queue(Job("reflector", each.lineage, each.key))
+        store.mark_dirty(each.key)
+    mark_ended(store, branch.key)
