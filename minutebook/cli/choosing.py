@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from minutebook.errors import BadInput, NotFound
+from minutebook.pipeline.boxkeys import owner_of
 from minutebook.pipeline.sessions import Session
 from minutebook.projects import project_name
 from minutebook.records import Branch
 
 LISTED = 12
-OTHERS = "~"
 T = TypeVar("T")
 
 
@@ -36,7 +36,7 @@ def choose_branch(branches: Sequence[Branch], name: str) -> Branch:
 
 def is_of_another_user(session: Session) -> bool:
     """Whether it came from the box with the name of its user: of one's own, the box leaves that away."""
-    return OTHERS in session.host
+    return bool(owner_of(session.key))
 
 
 def is_project(named: str, folder: Path) -> bool:

@@ -1,0 +1,102 @@
+"""Sessions that other machines sent to the box: which of them come here, and in what order."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from minutebook.box.stepping import Steps, has_parted
+from minutebook.box.wire import Listed, Me
+from minutebook.errors import BoxFailed, NotFound
+from minutebook.pipeline.boxing import Lengths, lengths, owner_of, take_session
+from minutebook.pipeline.purged import is_purged
+from minutebook.pipeline.readings import session_key_of
+from minutebook.pipeline.sessions import Session, find_session
+from minutebook.projects import fitting
+from minutebook.records import Branch
+
+PAGE = 100
+
+
+@dataclass(slots=True)
+class Fetching:
+    """Brings sessions here. team: those of others too, where the box lets them be read. kept: sessions that stay as
+    they are on this machine.
+    """
+
+    steps: Steps
+    me: Me
+    team: bool
+    kept: frozenset[str] = frozenset()
+
+    def news(self) -> Iterator[Listed]:
+        """Sessions of which the box has something that is not here; the whole list is asked for."""
+        after = ""
+        while True:
+            page = self.steps.client.sessions(after, PAGE)
+            for listed in page.found:
+                check_listed(listed, self.me)
+                if self._is_wanted(listed.session) and self._is_news(listed):
+                    yield listed
+            if not page.next:
+                return
+            if page.next == after:
+                raise BoxFailed(f"{self.steps.client.url}: /v1/sessions does not come to an end")
+            after = page.next
+
+    def take(self, listed: Listed) -> None:
+        """Take one session, its branches as far as what they share is here; NotFound where an ancestor is missing."""
+        missing: NotFound | None = None
+        for branch in parents_first(listed.branches):
+            if has_parted(self.steps.store, branch.key):
+                continue
+            try:
+                self.steps.bring(listed.session, branch, listed.lengths[branch.key])
+            except NotFound as error:
+                missing = error
+        take_session(self.steps.store, listed.session)
+        if missing:
+            raise missing
+
+    def _is_wanted(self, session: Session) -> bool:
+        allowed = (self.team or not owner_of(session.key)) and session.key not in self.kept
+        return allowed and is_purged(self.steps.store, session.key, session.agent) is None
+
+    def _is_news(self, listed: Listed) -> bool:
+        """A length or a mark that differs, or something newer about the session."""
+        here = lengths(self.steps.store, [branch.key for branch in listed.branches])
+        differ = [key for key, found in here.items() if _differs(found, listed.lengths[key])]
+        if not all(has_parted(self.steps.store, key) for key in differ):
+            return True
+        session, stored = listed.session, find_session(self.steps.store, listed.session.key)
+        if stored is None:
+            return bool(listed.branches)
+        told, known = (session.last_time, session.prompts), (stored.last_time, stored.prompts)
+        return told > known or (told == known and session.ended and not stored.ended)
+
+
+def _differs(here: Lengths | None, there: Lengths) -> bool:
+    if here is None:
+        return True
+    moved = any(value > here.marks.get(name, 0) for name, value in there.marks.items())
+    return there.sources > here.sources or there.memory > here.memory or moved
+
+
+def check_listed(listed: Listed, me: Me) -> None:
+    """Raise BoxFailed for a session that is not what it says: of whom it is, and that its project is no place here."""
+    session = listed.session
+    owner = owner_of(session.key)
+    fits = (owner or me.user) == listed.owner and owner != me.user and owner_of(session.host) == owner
+    fits = fits and (not session.project or fitting(session.project) == session.project)
+    for branch in listed.branches:
+        fits = fits and session_key_of(branch) == session.key and branch.project in ("", session.project)
+    if not fits:
+        raise BoxFailed(f"{session.key[:200]}: the box lists a session that contradicts itself")
+
+
+def parents_first(branches: tuple[Branch, ...]) -> list[Branch]:
+    """The branches, each after those of them that it shares something with."""
+    left, found = {branch.key: branch for branch in branches}, list[Branch]()
+    while left:
+        ready = [branch for branch in left.values() if branch.parent not in left] or list(left.values())[:1]
+        for branch in ready:
+            found.append(left.pop(branch.key))
+    return found

@@ -1,0 +1,61 @@
+"""What one pass between this machine and the box did."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True, kw_only=True)
+class Report:
+    """Counts of entries, and session keys with the reason why they stay here or what failed.
+
+    offered: memory of this machine's own (notes, confirmed folds) that the box put into its order. failure: why the
+    pass ended before its end, "" when it did not.
+    """
+
+    sources_sent: int = 0
+    memory_sent: int = 0
+    offered: int = 0
+    sources_received: int = 0
+    memory_received: int = 0
+    sent: set[str] = field(default_factory=set)
+    received: set[str] = field(default_factory=set)
+    kept: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    failure: str = ""
+
+    @property
+    def moved(self) -> bool:
+        """Whether anything went or came."""
+        return bool(self.sent or self.received)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed; what stays here because somebody decided so is no failure."""
+        return not self.failure and not self.failed
+
+    def reasons(self) -> Mapping[str, int]:
+        """Reason → how many sessions stay on this machine for it, failures too."""
+        return Counter([*self.kept.values(), *self.failed.values()])
+
+    def lines(self) -> Iterator[str]:
+        """The report for people."""
+        if self.failure:
+            yield self.failure
+        yield f"sent      {_of(self.sources_sent, self.memory_sent + self.offered, len(self.sent))}"
+        yield f"received  {_of(self.sources_received, self.memory_received, len(self.received))}"
+        for reason, count in sorted(Counter(self.kept.values()).items()):
+            yield f"kept here {_counted(count, 'session')}: {reason}"
+        for session, why in sorted(self.failed.items()):
+            yield f"failed    {session}: {why}"
+
+
+def _of(sources: int, memory: int, sessions: int) -> str:
+    if not sessions:
+        return "nothing new"
+    entries = [_counted(sources, "source entry", "source entries"), _counted(memory, "memory entry", "memory entries")]
+    return f"{' and '.join(entries)} of {_counted(sessions, 'session')}"
+
+
+def _counted(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

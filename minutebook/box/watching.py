@@ -1,0 +1,95 @@
+"""Which of this store's sessions a pass looks at: all of them now and then, else those that may have something new."""
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from minutebook.errors import NotFound
+from minutebook.pipeline.branches import load_branch
+from minutebook.pipeline.outbox import OUTBOX, read_outbox
+from minutebook.pipeline.readings import session_key_of
+from minutebook.pipeline.sessions import SESSIONS, list_sessions
+from minutebook.store.kernel import Store
+
+WHOLE_SECONDS = 600.0
+"""All sessions are looked at so often: the box may have been set back, or have thought about an old one again."""
+WARM_SECONDS = 1_800.0
+"""A session in which something moved is asked about for so long: the box's workers may be at it."""
+
+
+@dataclass(slots=True)
+class Watch:
+    """What this process knows of the sessions. It may forget all of it: then it looks at everything once more.
+
+    stuck: session → why it could not be brought in step; it is tried again when it changes, and with all the others.
+    kept: session → why it stays here, likewise.
+    """
+
+    store: Store
+    stuck: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, str] = field(default_factory=dict)
+    _versions: dict[str, int] = field(default_factory=dict)
+    _done: dict[str, int] = field(default_factory=dict)
+    _moved: dict[str, float] = field(default_factory=dict)
+    _seen: int = -1
+    _whole_at: float = 0.0
+
+    def due(self, now: float | None = None) -> list[str]:
+        """Keys of the sessions to look at, the one touched last first. now: monotonic seconds."""
+        now = time.monotonic() if now is None else now
+        whole = now >= self._whole_at
+        if whole:
+            self._whole_at = now + WHOLE_SECONDS
+        self._look()
+        waiting = set(self._waiting())
+        return [
+            key
+            for key in self._versions
+            if whole or (key in waiting and key not in self.stuck) or self._may_have_news(key, now)
+        ]
+
+    def version_in_step(self, key: str) -> int | None:
+        """The version at which the session was brought in step last, None when it never was."""
+        return None if key in self.stuck or key in self.kept else self._done.get(key)
+
+    def in_step(self, key: str, version: int, *, warm: bool) -> None:
+        """The session was brought in step as it stood at that version. warm: something moved, here or there."""
+        self._settled(key, version)
+        if warm:
+            self._moved[key] = time.monotonic()
+
+    def failed(self, key: str, version: int, why: str) -> None:
+        """It could not be, and trying the same again at once would not help."""
+        self._settled(key, version)
+        self.stuck[key] = why
+
+    def keep(self, key: str, version: int, why: str) -> None:
+        """It is not to be."""
+        self._settled(key, version)
+        self.kept[key] = why
+
+    def _settled(self, key: str, version: int) -> None:
+        self._done[key] = version
+        for known in (self.stuck, self.kept):
+            known.pop(key, None)
+        self._moved.pop(key, None)
+
+    def _may_have_news(self, key: str, now: float) -> bool:
+        moved = self._moved.get(key)
+        return self._done.get(key) != self._versions[key] or (moved is not None and now - moved < WARM_SECONDS)
+
+    def _look(self) -> None:
+        changes = self.store.changes(SESSIONS)
+        if changes != self._seen:
+            self._seen = changes
+            self._versions = {session.key: session.version for session in list_sessions(self.store)}
+            self.stuck = {key: why for key, why in self.stuck.items() if key in self._versions}
+            self.kept = {key: why for key, why in self.kept.items() if key in self._versions}
+
+    def _waiting(self) -> Iterator[str]:
+        """Sessions with something in an outbox."""
+        for document in self.store.documents(OUTBOX):
+            with suppress(NotFound):
+                if read_outbox(self.store, document.key).entries:
+                    yield session_key_of(load_branch(self.store, document.key))

@@ -1,0 +1,53 @@
+"""`om sync`."""
+
+import click
+
+from minutebook.cli.options import placed
+from minutebook.cli.place import Place
+from minutebook.cli.showing import remark, write
+from minutebook.settings_loading import load
+
+
+@click.command(short_help="send sessions to a team box, and bring their memory back")
+@placed(choosing=False, in_project=False)
+@click.option("--once", is_flag=True, help="One pass and a report, then leave.")
+@click.pass_context
+def sync(ctx: click.Context, place: Place, once: bool) -> None:
+    """Send this machine's sessions to the box that box_url names, and bring the memory that it makes back.
+
+    Runs until Ctrl-C or SIGTERM; one for each store. While the box is away everything stays on this machine and goes
+    on from there. Exit code 1 with --once: something failed; the report says what.
+
+    \b
+    om sync
+    om sync --once
+    """
+    from minutebook.box.access import access_to_box
+    from minutebook.box.client import BoxClient
+    from minutebook.box.running import keep_in_step
+    from minutebook.box.shipping import Shipper
+    from minutebook.box.state import only_sender
+    from minutebook.workers.foreground import stop_on_signals
+    from minutebook.workers.waking import change_counter
+
+    settings = load(None, place.flags).settings  # the folder from which it is started does not matter
+    access = access_to_box(settings)
+    if access.warning:
+        remark(f"om sync: {access.warning}")
+    with (
+        only_sender(place.store),
+        stop_on_signals() as stopped,
+        BoxClient(access, stopping=stopped) as client,
+    ):
+        shipper = Shipper(place.store, client, settings)
+        if once:
+            report = shipper.pass_once()
+            write("\n".join(report.lines()))
+            ctx.exit(0 if report.ok else 1)
+        keep_in_step(
+            shipper,
+            sync_seconds=settings.sync_seconds,
+            stopped=stopped,
+            changes=lambda: change_counter(place.store),
+            say=lambda text: remark(f"om sync: {text}"),
+        )
