@@ -10,8 +10,9 @@ from fuzz.playing import Scenario
 from fuzz.story import story_of
 
 SEEDS = int(os.environ.get("MINUTEBOOK_FUZZ_SEEDS", "30"))
-"""How many seeds the tests play, and which is the first."""
+REDIS_SEEDS = int(os.environ.get("MINUTEBOOK_FUZZ_REDIS_SEEDS", "6"))
 FIRST = int(os.environ.get("MINUTEBOOK_FUZZ_FROM", "0"))
+"""How many seeds the tests play, how many of them on a Redis server too, and which is the first."""
 GOOD = ("diligent", "extractive", "diligent", "mixed")
 
 

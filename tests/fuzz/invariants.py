@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 from fuzz.folds import folds_that_differ
 from fuzz.intake import misplaced
 from fuzz.seen import Delivery, Seen, SeenBranch, is_ours, is_work, look, records_of
+from fuzz.stores import everything
 
 from minutebook.errors import MinutebookError
 from minutebook.pipeline import ledger
@@ -185,10 +185,8 @@ def _named(entries: Sequence[MemoryEntry]) -> list[str]:
 
 
 def with_secrets(store: Store, secrets: Sequence[str]) -> Iterator[str]:
-    """Planted secrets that stand in any file of the store."""
-    path = Path(store.url.removeprefix("sqlite:///"))
-    for file in path.parent.glob(path.name + "*") if secrets else ():
-        content = file.read_bytes()
+    """Planted secrets that stand in any file or key of the store."""
+    for name, content in everything(store) if secrets else ():
         for secret in secrets:
             if secret.encode() in content:
-                yield f"7: {file.name} holds the secret {secret[:8]}…"
+                yield f"7: {name} holds the secret {secret[:8]}…"

@@ -13,6 +13,7 @@ from fuzz.baton import Actor, Died, Pausing
 from fuzz.invariants import broken_invariants
 from fuzz.settling import Ledgers, at_once, settle
 from fuzz.small import made_small
+from fuzz.stores import NewStore, in_file
 from fuzz.world import World, settings_of
 
 from minutebook.pipeline.branches import list_branches
@@ -74,13 +75,13 @@ class Played:
     counts: dict[str, int] = field(default_factory=dict)
 
 
-def play(scenario: Scenario) -> Played:
-    """Play it on a new store in a new folder."""
+def play(scenario: Scenario, new_store: NewStore = in_file) -> Played:
+    """Play it on a new store."""
     with ExitStack() as stack:
         if scenario.small:
             stack.enter_context(made_small(scenario.small))
         folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
-        world = World(seed=scenario.seed, folder=folder, settings=settings_of(scenario.preset))
+        world = World(seed=scenario.seed, folder=folder, settings=settings_of(scenario.preset), new_store=new_store)
         stack.callback(world.close)
         return _Play(scenario, world).play()
 

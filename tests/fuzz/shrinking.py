@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from fuzz.playing import Die, Move, Played, Run, Scenario, play
+from fuzz.stores import NewStore, in_file
 from fuzz.story import story_of
 
 from minutebook.records import SourceEntry
@@ -14,14 +15,14 @@ Fails = Callable[[Scenario], bool]
 MOST_PLAYS = 400
 
 
-def shrunk(scenario: Scenario, played: Played, *, plays: int = MOST_PLAYS) -> Scenario:
+def shrunk(scenario: Scenario, played: Played, *, plays: int = MOST_PLAYS, new_store: NewStore = in_file) -> Scenario:
     """The smallest scenario found that breaks an invariant of the same number, given one that did and its moves."""
     number = kind_of(played)
     left = [plays]
 
     def fails(candidate: Scenario) -> bool:
         left[0] -= 1
-        return left[0] >= 0 and kind_of(play(candidate)) == number
+        return left[0] >= 0 and kind_of(play(candidate, new_store)) == number
 
     small = replace(scenario, moves=tuple(merged(played.moves)))
     if not fails(small):

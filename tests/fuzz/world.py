@@ -1,6 +1,5 @@
 """One store with its clock, and what a fuzz must know beside it: what was delivered, sent, composed, and died."""
 
-import json
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from typing import Any
 
 from fuzz.minds import WAYS, NamedMind
 from fuzz.seen import Delivery
+from fuzz.stores import NewStore, in_file, keyed
 from fuzz.story import Event, Story, story_of
 
 from minutebook.debuglog import DebugLog
@@ -19,8 +19,7 @@ from minutebook.pipeline.folds import COMPOSITIONS, read_proposal
 from minutebook.pipeline.intake import accept_turns
 from minutebook.records import Branch, SourceEntry
 from minutebook.settings import Settings
-from minutebook.store.kernel import Put, Store
-from minutebook.store.sqlite import SqliteStore
+from minutebook.store.kernel import Store
 
 BEGIN = 1_777_700_000.0
 OFF = DebugLog(False, Path())
@@ -53,6 +52,7 @@ class World:
     seed: int
     folder: Path
     settings: Settings
+    new_store: NewStore = in_file
     clock: float = BEGIN
     went_back: bool = False
     tick: int = 0
@@ -65,13 +65,9 @@ class World:
     compactions: int = 0
 
     @cached_property
-    def store(self) -> SqliteStore:
+    def store(self) -> Store:
         """The store, opened anew from an empty one; its redaction key is the seed's, so that texts repeat."""
-        path = self.folder / "store.db"
-        store = SqliteStore(path, busy_seconds=1, create=True, clock=lambda: self.clock)
-        key = json.dumps({"key": f"{self.seed:032x}"})
-        store.put(Put("store", "redaction_key", key, if_version=0))
-        return store
+        return keyed(self.new_store(self.folder, lambda: self.clock), self.seed)
 
     def close(self) -> None:
         """Close the store and remove its folder."""
