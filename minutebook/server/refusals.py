@@ -22,7 +22,7 @@ RETRY_SECONDS = 5
 MESSAGE_CHARACTERS = 500
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # not frozen: frameworks set what every exception has
 class Refusal(Exception):
     """An answer that is an error. error: one word for programs. headers: besides those of every answer."""
 
