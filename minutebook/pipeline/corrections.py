@@ -6,10 +6,12 @@ from hashlib import sha256
 
 from minutebook.errors import BadInput, NotFound, StoreBusy
 from minutebook.pipeline import ledger
-from minutebook.pipeline.branches import source_stream, still_there
+from minutebook.pipeline.boxkeys import owner_of
+from minutebook.pipeline.branches import memory_stream, source_stream, still_there
 from minutebook.pipeline.folding import Memory, Tombstone, fold
 from minutebook.pipeline.folds import PRODUCER
 from minutebook.pipeline.intake import redactor_of
+from minutebook.pipeline.outbox import outbox
 from minutebook.pipeline.outcomes import Entry, append_memory, memory_entry
 from minutebook.pipeline.recall import checked_id
 from minutebook.pipeline.shapes import counted_observation, cut_content, observation_data, one_line
@@ -48,8 +50,11 @@ def note(
 ) -> Observation:
     """A person's own note as an observation, with the note itself as its source.
 
-    timestamp: local YYYY-MM-DD HH:MM. time: ISO UTC. Covers nothing, so that it belongs to every projection.
+    timestamp: local YYYY-MM-DD HH:MM. time: ISO UTC. Covers nothing, so that it belongs to every projection; where the
+    branch's memory is a box's, once it came back from there. BadInput on a branch that is another machine's.
     """
+    if owner_of(branch.key):
+        raise BadInput(f"{branch.key} is {owner_of(branch.key)}'s; a note is written on the machine of its session")
     clean = redactor_of(store).redact(text.strip())
     said = cut_content(one_line(clean))
     if not said:
@@ -90,10 +95,12 @@ def retire(store: Store, branch: Branch, record_id: str, *, time: str) -> Retire
     """Take an observation or a reflection back: it leaves what is visible at once; recall still finds it.
 
     A reflection that rests on nothing but observations taken back goes with its last one. What the dropper dropped was
-    not taken back: it only gave way. Raises BadRecordId, NotFound.
+    not taken back: it only gave way. Raises BadRecordId, NotFound; BadInput on a branch that is another user's.
     """
     checked_id(record_id)
-    memory = fold(ledger.read_memory(store, branch))
+    if owner_of(branch.key) and store.tip(memory_stream(branch.key)).marks.get(ledger.BOX, 0) == ledger.BOXED:
+        raise BadInput(f"{branch.key} is {owner_of(branch.key)}'s, who alone takes something back there")
+    memory = fold([*ledger.read_memory(store, branch), *outbox(store, branch)])
     reflection, observation = memory.reflections.get(record_id), memory.observations.get(record_id)
     if reflection is not None:
         append_memory(store, branch, [_taken_back(RETIREMENTS, "reflectionIds", [record_id], time)])

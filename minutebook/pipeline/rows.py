@@ -76,11 +76,11 @@ def source_row(branch: str, position: int, entry: SourceEntry, *, here: bool = F
 
 
 def memory_row(entry: MemoryEntry) -> Row:
-    """A memory entry in its place (entry.branch, entry.index)."""
+    """A memory entry in its place (entry.branch, entry.index); one that has none yet has no index."""
     return {
         "row": "memory",
         "branch": entry.branch,
-        "index": entry.index,
+        **({"index": entry.index} if entry.index >= 0 else {}),
         "id": entry.id,
         "kind": entry.kind,
         "covers": entry.covers,
@@ -194,7 +194,7 @@ def memory_of_row(row: Any) -> MemoryEntry:
         time=given.name("time", ""),
         data=plain_data(given, "data"),
         branch=given.name("branch", ""),
-        index=given.count("index", 0),
+        index=given.count("index", -1),
     )
 
 

@@ -1,0 +1,196 @@
+"""A laptop and a box as two stores, without a network between them: rows go over as JSON, one pass at a time."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from minutebook.errors import BoxDiverged, NotFound
+from minutebook.pipeline.boxing import (
+    Lengths,
+    Page,
+    box_key,
+    branch_as_seen,
+    branch_to_send,
+    hand_over,
+    lengths,
+    memory_after,
+    memory_to_send,
+    outbox,
+    own_key,
+    owner_of,
+    part_from_box,
+    receive_memory,
+    receive_sources,
+    session_as_seen,
+    sources_after,
+    sources_to_send,
+    take_memory,
+    take_session,
+    take_sources,
+)
+from minutebook.pipeline.branches import list_branches, load_branch, memory_stream
+from minutebook.pipeline.ledger import BOX, PARTED, chain_of
+from minutebook.pipeline.readings import session_of
+from minutebook.pipeline.rows import (
+    branch_of_row,
+    branch_row,
+    lengths_of_row,
+    lengths_row,
+    memory_of_row,
+    memory_row,
+    session_of_row,
+    session_row,
+    source_of_row,
+    source_row,
+)
+from minutebook.pipeline.sessions import Session, list_sessions
+from minutebook.records import Branch, MemoryEntry, SourceEntry
+from minutebook.store.kernel import Store
+from minutebook.store.sqlite import SqliteStore
+
+ALICE, BOB = "alice", "bob"
+
+
+@contextmanager
+def stores(count: int) -> Iterator[list[Store]]:
+    """So many empty stores."""
+    with TemporaryDirectory() as folder:
+        made = [SqliteStore(Path(folder) / f"{at}.db", busy_seconds=5, create=True) for at in range(count)]
+        try:
+            yield [*made]
+        finally:
+            for store in made:
+                store.close()
+
+
+def over_wire(row: dict[str, Any]) -> Any:
+    """A row as it arrives."""
+    return json.loads(json.dumps(row))
+
+
+def wired_session(session: Session) -> Session:
+    return session_of_row(over_wire(session_row(session)))
+
+
+def wired_branch(branch: Branch) -> Branch:
+    return branch_of_row(over_wire(branch_row(branch)))
+
+
+def wired_sources(entries: Sequence[Any]) -> list[SourceEntry]:
+    return [source_of_row(over_wire(source_row("", 0, entry))) for entry in entries]
+
+
+def wired_memory(entries: Sequence[Any]) -> list[MemoryEntry]:
+    return [memory_of_row(over_wire(memory_row(entry))) for entry in entries]
+
+
+def wired_lengths(found: Lengths | None) -> Lengths | None:
+    return None if found is None else lengths_of_row(over_wire(lengths_row(found)))
+
+
+class Line:
+    """What one user's laptop and the box say to each other. twice: every message arrives two times."""
+
+    def __init__(self, laptop: Store, box: Store, user: str = ALICE, *, page: int = 3, twice: bool = False) -> None:
+        self.laptop, self.box, self.user, self.page, self.times = laptop, box, user, page, 1 + twice
+
+    # -- the box's answers
+
+    def lengths(self, key: str) -> Lengths | None:
+        boxed = box_key(self.user, key)
+        return wired_lengths(lengths(self.box, [boxed])[boxed])
+
+    def send_sources(self, session: Session, branch: Branch, page: Page) -> Lengths:
+        told = wired_session(session), wired_branch(branch_to_send(self.laptop, branch))
+        return self._each(
+            lambda: receive_sources(self.box, self.user, *told, page.at, page.before, wired_sources(page.entries))
+        )
+
+    def send_memory(self, key: str, at: int | None, before: str, entries: Sequence[Any]) -> Lengths:
+        return self._each(lambda: receive_memory(self.box, box_key(self.user, key), at, before, wired_memory(entries)))
+
+    def _each(self, say: Callable[[], Lengths]) -> Lengths:
+        for _ in range(self.times):
+            found = wired_lengths(say())
+        assert found is not None
+        return found
+
+    # -- the laptop's pass
+
+    def sync(self) -> list[str]:
+        """One pass: everything is sent and pulled; keys of the branches that parted in it."""
+        parted = []
+        for branch in self.own_branches():
+            try:
+                self.sync_branch(branch.key)
+            except BoxDiverged as error:
+                part_from_box(self.laptop, branch, str(error))
+                parted.append(branch.key)
+            except NotFound:  # hangs on a branch that parted
+                continue
+        self.pull_sessions()
+        return parted
+
+    def own_branches(self) -> list[Branch]:
+        """Those of this user that a box may have, parents first."""
+        found = [branch for branch in list_branches(self.laptop) if not owner_of(branch.key)]
+        shared = [b for b in found if self.laptop.tip(memory_stream(b.key)).marks.get(BOX, 0) != PARTED]
+        return sorted(shared, key=lambda branch: (len(chain_of(self.laptop, branch)), branch.key))
+
+    def sync_branch(self, key: str) -> None:
+        there = self.lengths(key)
+        branch = hand_over(self.laptop, load_branch(self.laptop, key), there)
+        there = self._send_lacking(branch, there) if there else None
+        session = session_of(self.laptop, branch)
+        assert session is not None
+        while (page := sources_to_send(self.laptop, branch, there, self.page)) is not None:
+            there = self.send_sources(session, branch, page)
+        assert there is not None
+        self.send_sources(session, branch, Page(there.sources, there.sources_tip, []))
+        self._send_lacking(branch, there)
+        waiting = outbox(self.laptop, branch)
+        if waiting:
+            self.send_memory(key, None, "", waiting)
+        self.pull(key)
+
+    def _send_lacking(self, branch: Branch, there: Lengths) -> Lengths:
+        while (page := memory_to_send(self.laptop, branch, there, self.page)) is not None:
+            there = self.send_memory(branch.key, page.at, page.before, page.entries)
+        return there
+
+    def pull(self, key: str) -> None:
+        """What the box has and this laptop lacks, of one branch."""
+        branch, boxed = load_branch(self.laptop, key), box_key(self.user, key)
+        at = max(0, _of(lengths(self.laptop, [key])[key]).sources - 1)
+        while True:
+            entries, there = sources_after(self.box, boxed, at, self.page)
+            at = take_sources(self.laptop, branch, at, wired_sources(entries))
+            if at >= there.sources:
+                break
+        at = max(0, _of(lengths(self.laptop, [key])[key]).memory - 1)
+        while True:
+            memory, there = memory_after(self.box, boxed, at, self.page)
+            at = take_memory(self.laptop, branch, at, wired_memory(memory), there.marks).memory
+            if at >= there.memory:
+                break
+
+    def pull_sessions(self) -> None:
+        """Sessions of this user that another machine recorded."""
+        mine = [each for each in list_sessions(self.box) if owner_of(each.key) == self.user]
+        found = [load_branch(self.box, key) for session in mine for key in session.branches]
+        for branch in sorted(found, key=lambda branch: (len(chain_of(self.box, branch)), branch.key)):
+            key = own_key(self.user, branch.key)
+            if self.laptop.tip(memory_stream(key)).marks.get(BOX, 0) == PARTED:
+                continue
+            take_sources(self.laptop, wired_branch(branch_as_seen(self.user, branch)), 0, [])
+            self.pull(key)
+        for session in mine:
+            take_session(self.laptop, wired_session(session_as_seen(self.user, session)))
+
+
+def _of(found: Lengths | None) -> Lengths:
+    assert found is not None
+    return found

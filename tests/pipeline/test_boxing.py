@@ -1,0 +1,547 @@
+"""A laptop and its box: what is sent, what comes back, and what is refused."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from boxes import ALICE, BOB, Line, stores, wired_branch, wired_memory, wired_session, wired_sources
+from builders import concluded, deliver, memory_of, observed, remember, say
+from ledgers import ids_of, take, turns
+
+from minutebook.errors import BadInput, BoxDiverged, NotFound, StoreBusy
+from minutebook.pipeline import ledger
+from minutebook.pipeline.boxing import (
+    branch_to_send,
+    give_to_box,
+    lengths,
+    outbox,
+    part_from_box,
+    receive_memory,
+    receive_sources,
+    take_memory,
+    take_sources,
+)
+from minutebook.pipeline.branches import list_branches, load_branch, memory_stream
+from minutebook.pipeline.clocks import due_roles
+from minutebook.pipeline.compaction import look_at_memory
+from minutebook.pipeline.corrections import note, retire
+from minutebook.pipeline.deliveries import HostCompaction
+from minutebook.pipeline.folds import confirm_fold
+from minutebook.pipeline.ledger import read_memory, read_own
+from minutebook.pipeline.notices import read_notices
+from minutebook.pipeline.outcomes import Entry, Outcome, Refused, commit_outcome, memory_entry
+from minutebook.pipeline.readings import read_state
+from minutebook.pipeline.sessions import find_session, load_session
+from minutebook.pipeline.shapes import observation_data
+from minutebook.records import GAP, OBSERVATIONS, Branch
+from minutebook.settings import Settings
+from minutebook.store.kernel import Store
+
+KEY, BOXED = "neutral:s1", "alice~neutral:s1"
+SETTINGS = Settings(observe_after_tokens=1)
+
+
+@pytest.fixture
+def pair() -> Iterator[Line]:
+    with stores(2) as (laptop, box):
+        yield Line(laptop, box)
+
+
+def thought(store: Store, key: str, content: str, covers: int) -> Any:
+    """An observer's outcome."""
+    branch = load_branch(store, key)
+    read = store.tip(memory_stream(key)).marks.get(ledger.OBSERVER, 0)
+    data = {"observations": [observation_data(observed(content))], "mind": "test"}
+    entry = memory_entry(Entry(kind=OBSERVATIONS, covers=covers, since=read, data=data))
+    outcome = Outcome(role="observer", branch=key, read=read, advance={ledger.OBSERVER: covers}, entries=(entry,))
+    return commit_outcome(store, branch, outcome)
+
+
+def contents(store: Store, key: str) -> list[str]:
+    return [held.record.content for held in memory_of(store, load_branch(store, key)).observations.values()]
+
+
+def same_memory(line: Line, key: str = KEY) -> None:
+    """Both fold to the same, and compose the same bytes."""
+    here, there = load_branch(line.laptop, key), load_branch(line.box, f"{ALICE}~{key}")
+    plain = [replace(entry, branch="") for entry in read_memory(line.laptop, here)]
+    assert plain == [replace(entry, branch="") for entry in read_memory(line.box, there)]
+    for boundary in range(6):
+        a, b = (look_at_memory(s, at, boundary, SETTINGS) for s, at in ((line.laptop, here), (line.box, there)))
+        assert (a and a.text) == (b and b.text)
+
+
+def test_a_session_reaches_the_box_and_its_memory_comes_back(pair: Line) -> None:
+    take(pair.laptop, turns(5))
+    pair.sync()
+    assert ids_of(pair.box, BOXED) == ids_of(pair.laptop) == ["e0", "e1", "e2", "e3", "e4"]
+    assert pair.box.tip("s:" + BOXED).total == pair.laptop.tip("s:" + KEY).total > 0
+    thought(pair.box, BOXED, "made on the box", 4)
+    pair.sync()
+    assert contents(pair.laptop, KEY) == ["made on the box"]
+    assert pair.laptop.tip(memory_stream(KEY)).marks[ledger.OBSERVER] == 4
+    same_memory(pair)
+
+
+def test_nothing_is_due_on_the_laptop_once_the_box_has_it(pair: Line) -> None:
+    take(pair.laptop, turns(5))
+    branch = load_branch(pair.laptop, KEY)
+    assert "observer" in due_roles(read_state(pair.laptop, branch), SETTINGS)
+    pair.sync()
+    assert due_roles(read_state(pair.laptop, branch), SETTINGS) == {}
+    assert isinstance(thought(pair.laptop, KEY, "late", 3), Refused)
+    assert "observer" in due_roles(read_state(pair.box, load_branch(pair.box, BOXED)), SETTINGS)
+
+
+def test_memory_of_before_the_hand_over_goes_first(pair: Line) -> None:
+    take(pair.laptop, turns(5))
+    for at in range(1, 5):
+        thought(pair.laptop, KEY, f"local {at}", at)
+    pair.sync()
+    thought(pair.box, BOXED, "on the box", 5)
+    pair.sync()
+    assert contents(pair.box, BOXED) == [*(f"local {at}" for at in range(1, 5)), "on the box"]
+    same_memory(pair)
+
+
+def test_the_box_waits_for_that_memory(pair: Line) -> None:
+    """Its sources are there, the entries that its laptop made are not: whoever worked now would take their place."""
+    take(pair.laptop, turns(5))
+    thought(pair.laptop, KEY, "local", 2)
+    branch = load_branch(pair.laptop, KEY)
+    assert give_to_box(pair.laptop, branch) == give_to_box(pair.laptop, branch) == 1
+    send_all(pair)
+    there = load_branch(pair.box, BOXED)
+    assert due_roles(read_state(pair.box, there), SETTINGS) == {}
+    assert isinstance(thought(pair.box, BOXED, "too early", 5), Refused)
+    with pytest.raises(StoreBusy, match="on its way"):
+        retire_any(pair.box, there)
+    pair.sync()
+    assert due_roles(read_state(pair.box, there), SETTINGS)
+    same_memory(pair)
+
+
+def send_all(line: Line, key: str = KEY, user: str = ALICE, **changes: Any) -> Any:
+    """All sources of a branch in one message."""
+    branch = load_branch(line.laptop, key)
+    told = wired_session(load_session(line.laptop, key)), wired_branch(branch_to_send(line.laptop, branch))
+    entries = [each.entry for each in branch_path(line.laptop, branch)]
+    return receive_sources(line.box, user, *told, 0, "", wired_sources(entries))
+
+
+def branch_path(store: Store, branch: Branch) -> list[Any]:
+    from minutebook.pipeline.branches import Path
+
+    return Path(store, branch).read()
+
+
+def retire_any(store: Store, branch: Branch) -> None:
+    from minutebook.pipeline.outcomes import append_memory
+
+    append_memory(store, branch, [memory_entry(Entry(kind=OBSERVATIONS, covers=0, since=0, data={}))])
+
+
+def test_a_persons_note_and_retirement_go_through_the_outbox(pair: Line) -> None:
+    take(pair.laptop, turns(3))
+    pair.sync()
+    branch = load_branch(pair.laptop, KEY)
+    noted = note(pair.laptop, branch, "remember this", timestamp="2026-05-02 10:30", time="2026-05-02T10:30:00Z")
+    assert read_own(pair.laptop, branch) == [] and len(outbox(pair.laptop, branch)) == 1
+    retire(pair.laptop, branch, noted.id, time="2026-05-02T10:31:00Z")
+    thought(pair.box, BOXED, "meanwhile", 2)
+    pair.sync()
+    assert outbox(pair.laptop, branch) == []
+    assert contents(pair.laptop, KEY) == ["meanwhile", "remember this"]
+    assert noted.id in memory_of(pair.box, load_branch(pair.box, BOXED)).drops
+    assert ids_of(pair.box, BOXED)[-1].startswith("note-")
+    same_memory(pair)
+
+
+def test_a_confirmed_compaction_goes_through_the_outbox(pair: Line) -> None:
+    from minutebook.pipeline.compaction import compose_memory
+
+    take(pair.laptop, turns(6))
+    pair.sync()
+    thought(pair.box, BOXED, "seen", 5)
+    pair.sync()
+    branch = load_branch(pair.laptop, KEY)
+    assert compose_memory(pair.laptop, branch, 4, SETTINGS) is not None
+    deliver(pair.laptop, [HostCompaction(id="c1", first_kept="e4", after="e5")], "s1")
+    assert len(outbox(pair.laptop, branch)) == 1
+    assert pair.laptop.tip(memory_stream(KEY)).marks[ledger.COMPACTED_FROM] == 4
+    deliver(pair.laptop, [HostCompaction(id="c1", first_kept="e4", after="e5")], "s1")
+    pair.sync()
+    assert memory_of(pair.laptop, branch).folds[-1].boundary == 4
+    assert not confirm_fold(pair.laptop, branch)
+    same_memory(pair)
+
+
+def test_a_fork_inherits_what_it_inherited_on_the_laptop(pair: Line) -> None:
+    take(pair.laptop, turns(4))
+    pair.sync()
+    thought(pair.box, BOXED, "before", 2)
+    pair.sync()
+    thought(pair.box, BOXED, "not here yet", 3)
+    take(pair.laptop, [say("again", id="f", parent="e1"), say("more", id="g", parent="f")])
+    pair.sync()
+    fork, there = load_branch(pair.laptop, f"{KEY}@f"), load_branch(pair.box, f"{BOXED}@f")
+    assert (fork.fork, fork.parent_memory) == (there.fork, there.parent_memory) == (2, 1)
+    assert contents(pair.laptop, fork.key) == contents(pair.box, there.key) == ["before"]
+    assert pair.box.tip(memory_stream(there.key)).marks[ledger.OBSERVER] == 2
+    assert due_roles(read_state(pair.laptop, fork), SETTINGS) == {}
+    same_memory(pair, fork.key)
+
+
+def test_a_fork_is_refused_before_what_it_shares(pair: Line) -> None:
+    take(pair.laptop, turns(4))
+    take(pair.laptop, [say("again", id="f", parent="e1")])
+    with pytest.raises(NotFound, match="parent"):
+        pair.sync_branch(f"{KEY}@f")
+    assert list_branches(pair.box) == []
+
+
+def test_a_note_that_waits_holds_for_a_fork(pair: Line) -> None:
+    """It was made before the fork, and the box places it afterwards."""
+    take(pair.laptop, turns(4))
+    pair.sync()
+    note(pair.laptop, load_branch(pair.laptop, KEY), "hold this", timestamp="2026-05-02 10:30", time="T")
+    take(pair.laptop, [say("again", id="f", parent="e1")])
+    pair.sync()
+    assert contents(pair.laptop, f"{KEY}@f") == contents(pair.box, f"{BOXED}@f") == ["hold this"]
+    assert contents(pair.laptop, KEY) == ["hold this"]
+
+
+def test_marks_that_moved_without_an_entry_come_along(pair: Line) -> None:
+    take(pair.laptop, turns(4))
+    pair.sync()
+    outcome = Outcome(role="observer", branch=BOXED, read=0, advance={ledger.OBSERVER: 3})
+    commit_outcome(pair.box, load_branch(pair.box, BOXED), outcome)
+    pair.sync()
+    assert pair.laptop.tip(memory_stream(KEY)).marks[ledger.OBSERVER] == 3
+
+
+def test_marks_come_with_the_last_page_alone(pair: Line) -> None:
+    from minutebook.pipeline.boxing import memory_after
+
+    take(pair.laptop, turns(4))
+    pair.sync()
+    for at in range(1, 4):
+        thought(pair.box, BOXED, f"seen {at}", at)
+    assert memory_after(pair.box, BOXED, 0, 2)[1].marks == {}
+    assert memory_after(pair.box, BOXED, 2, 2)[1].marks[ledger.OBSERVER] == 3
+
+
+def test_messages_that_come_twice_change_nothing() -> None:
+    with stores(2) as (laptop, box):
+        line = Line(laptop, box, twice=True)
+        take(laptop, turns(7))
+        thought(laptop, KEY, "local", 2)
+        line.sync()
+        note(laptop, load_branch(laptop, KEY), "noted", timestamp="2026-05-02 10:30", time="T")
+        line.sync()
+        assert contents(box, BOXED) == ["local", "noted"]
+        same_memory(line)
+
+
+def test_an_old_message_does_not_turn_the_session_back(pair: Line) -> None:
+    take(pair.laptop, turns(3))
+    old = wired_session(load_session(pair.laptop, KEY))
+    take(pair.laptop, turns(2, first=3), ended=True)
+    pair.sync()
+    assert load_session(pair.box, BOXED).ended
+    branch = wired_branch(load_branch(pair.laptop, KEY))
+    receive_sources(pair.box, ALICE, old, branch, 0, "", wired_sources(turns(3)))
+    session = load_session(pair.box, BOXED)
+    assert session.ended and session.prompts == 3
+
+
+def test_an_end_wakes_the_branches_and_new_entries_end_it(pair: Line) -> None:
+    take(pair.laptop, turns(3))
+    pair.sync()
+    pair.box.wipe_board()
+    take(pair.laptop, [], ended=True, cursor={"x": 1})
+    pair.sync()
+    assert load_session(pair.box, BOXED).ended
+    assert [dirty.key for dirty in pair.box.take_dirty(9)] == [BOXED]
+    take(pair.laptop, turns(2, first=3), cursor={"x": 2})
+    pair.sync()
+    assert not load_session(pair.box, BOXED).ended
+
+
+def test_what_the_box_keeps_of_a_session_names_no_file(pair: Line) -> None:
+    from minutebook.pipeline.deliveries import Reading, SessionHead
+    from minutebook.pipeline.intake import accept_turns
+
+    head = SessionHead(host="neutral", session="s1", project="acme/orders")
+    accept_turns(pair.laptop, Reading(head=head, events=[*turns(2)], cursor={"offset": 7}), path="/home/alice/x.jsonl")
+    pair.sync()
+    session = load_session(pair.box, BOXED)
+    assert (session.path, session.cursor, session.project) == ("", {}, "acme/orders")
+    assert session.touched > 0 and session.title == "words of turn 0" and session.prompts == 1
+
+
+# -- what is refused -----------------------------------------------------------------------------------------------
+
+
+def test_other_entries_in_the_same_places_are_refused(pair: Line) -> None:
+    take(pair.laptop, turns(4))
+    pair.sync()
+    with stores(1) as (other,):
+        take(other, [*turns(3), say("else", id="x", parent="e2"), say("more", id="y", parent="x")])
+        second = Line(other, pair.box)
+        assert second.sync() == [KEY]
+        assert ids_of(pair.box, BOXED) == ["e0", "e1", "e2", "e3"]
+        assert ids_of(other) == ["e0", "e1", "e2", "x", "y"]
+        assert any("alone" in notice.text for notice in read_notices(other))
+        assert not isinstance(thought(other, KEY, "on its own", 3), Refused)
+        assert second.sync() == []
+
+
+def test_a_hole_is_refused(pair: Line) -> None:
+    take(pair.laptop, turns(4))
+    session, branch = load_session(pair.laptop, KEY), load_branch(pair.laptop, KEY)
+    with pytest.raises(BoxDiverged, match="missing between"):
+        receive_sources(pair.box, ALICE, session, branch, 2, "e1", turns(2, first=2))
+    receive_sources(pair.box, ALICE, session, branch, 0, "", turns(2))
+    with pytest.raises(BoxDiverged):
+        receive_sources(pair.box, ALICE, session, branch, 2, "e0", turns(2, first=2))
+
+
+def test_an_entry_in_two_places_is_refused(pair: Line) -> None:
+    take(pair.laptop, turns(4))
+    session, branch = load_session(pair.laptop, KEY), load_branch(pair.laptop, KEY)
+    receive_sources(pair.box, ALICE, session, branch, 0, "", turns(2))
+    with pytest.raises(BoxDiverged):
+        receive_sources(pair.box, ALICE, session, branch, 2, "e1", [*turns(1, first=2), *turns(1)])
+    with pytest.raises(BadInput):
+        receive_sources(pair.box, ALICE, session, branch, 2, "e1", [*turns(1, first=2), *turns(1, first=2)])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"host": "other"},
+        {"session": "s2"},
+        {"key": "neutral:s2"},
+        {"project": "../../etc"},
+        {"project": "/abs"},
+        {"project": "a..b"},
+        {"agent": "x"},
+    ],
+)
+def test_a_session_that_contradicts_itself_is_refused(pair: Line, changes: dict[str, str]) -> None:
+    take(pair.laptop, turns(2))
+    session = replace(load_session(pair.laptop, KEY), **changes)  # type: ignore[arg-type]
+    with pytest.raises(BadInput):
+        receive_sources(pair.box, ALICE, session, load_branch(pair.laptop, KEY), 0, "", turns(2))
+    assert list_branches(pair.box) == []
+
+
+@pytest.mark.parametrize("field", ["key", "host", "lineage", "parent"])
+def test_keys_of_others_are_refused(pair: Line, field: str) -> None:
+    take(pair.laptop, turns(2))
+    branch = load_branch(pair.laptop, KEY)
+    foreign = replace(branch, **{field: f"{BOB}~{getattr(branch, field)}"})
+    with pytest.raises(NotFound):
+        receive_sources(pair.box, ALICE, load_session(pair.laptop, KEY), foreign, 0, "", turns(2))
+
+
+def test_secrets_are_redacted_again_and_the_hash_stays(pair: Line) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    take(pair.laptop, turns(2))
+    entry = replace(say(f"token {secret}", id="x"), text_sha256="a" * 64)
+    session, branch = load_session(pair.laptop, KEY), load_branch(pair.laptop, KEY)
+    receive_sources(pair.box, ALICE, replace(session, title=secret), branch, 0, "", [entry])
+    stored = branch_path(pair.box, load_branch(pair.box, BOXED))[0].entry
+    assert secret not in stored.parts[0].text and stored.text_sha256 == "a" * 64
+    assert secret not in load_session(pair.box, BOXED).title
+
+
+def test_memory_that_only_workers_make_is_not_taken_from_a_laptop(pair: Line) -> None:
+    take(pair.laptop, turns(4))
+    pair.sync()
+    for kind, data in ((GAP, {"reason": "x"}), (OBSERVATIONS, {"observations": [], "mind": "model"})):
+        entry = memory_entry(Entry(kind=kind, covers=2, since=0, data=data))
+        with pytest.raises(BadInput, match="box alone"):
+            receive_memory(pair.box, BOXED, None, "", wired_memory([entry]))
+    late = memory_entry(Entry(kind=OBSERVATIONS, covers=9, since=0, data={"observations": []}))
+    with pytest.raises(NotFound, match="send them first"):
+        receive_memory(pair.box, BOXED, None, "", [late])
+
+
+def test_purged_sessions_are_not_taken_in_again(pair: Line) -> None:
+    from minutebook.pipeline.purged import bury
+
+    take(pair.laptop, turns(2))
+    pair.sync()
+    bury(pair.box, BOXED, reason="purge")
+    with pytest.raises(NotFound, match="purged"):
+        send_all(pair)
+    with pytest.raises(NotFound, match="purged"):
+        receive_memory(pair.box, BOXED, None, "", [])
+
+
+# -- what is lost on one side --------------------------------------------------------------------------------------
+
+
+def test_a_laptop_whose_store_was_deleted_pulls_everything_back(pair: Line) -> None:
+    take(pair.laptop, turns(4))
+    thought(pair.laptop, KEY, "local", 2)
+    pair.sync()
+    take(pair.laptop, [say("again", id="f", parent="e1"), say("more", id="g", parent="f")])
+    pair.sync()
+    thought(pair.box, f"{BOXED}@f", "on the fork", 4)
+    pair.sync()
+    with stores(1) as (fresh,):
+        line = Line(fresh, pair.box)
+        line.sync()
+        for key in (KEY, f"{KEY}@f"):
+            assert ids_of(fresh, key) == ids_of(pair.laptop, key)
+            assert load_branch(fresh, key).base_tokens == load_branch(pair.laptop, key).base_tokens
+            same_memory(line, key)
+        session = load_session(fresh, KEY)
+        assert session.branch == f"{KEY}@f" and session.branches == [KEY, f"{KEY}@f"]
+        take(fresh, [*turns(4), say("again", id="f", parent="e1"), say("new", id="h", parent="g")])
+        assert ids_of(fresh, f"{KEY}@f") == ["f", "g", "h"]
+        line.sync()
+        assert ids_of(pair.box, f"{BOXED}@f") == ["f", "g", "h"]
+
+
+def test_a_store_that_was_made_anew_from_the_file_takes_the_boxs_forks(pair: Line) -> None:
+    """Its fork was made when no memory was here; the box's shares some."""
+    story = [*turns(4), say("again", id="f", parent="e1"), say("more", id="g", parent="f")]
+    take(pair.laptop, turns(4))
+    pair.sync()
+    thought(pair.box, BOXED, "before", 2)
+    pair.sync()
+    take(pair.laptop, story)
+    pair.sync()
+    with stores(1) as (fresh,):
+        line = Line(fresh, pair.box)
+        take(fresh, story)
+        assert line.sync() == []
+        line.sync()
+        assert contents(fresh, f"{KEY}@f") == ["before"]
+        same_memory(line, f"{KEY}@f")
+
+
+def test_two_laptops_go_on_in_turn(pair: Line) -> None:
+    take(pair.laptop, turns(3))
+    pair.sync()
+    with stores(1) as (second,):
+        other = Line(second, pair.box)
+        other.sync()
+        take(second, turns(3, first=3))
+        other.sync()
+        thought(pair.box, BOXED, "seen", 5)
+        pair.sync()
+        assert ids_of(pair.laptop) == [f"e{at}" for at in range(6)]
+        take(pair.laptop, turns(1, first=6))
+        assert pair.sync() == [] and other.sync() == []
+        assert ids_of(second) == ids_of(pair.laptop) == ids_of(pair.box, BOXED)
+        same_memory(pair)
+        same_memory(other)
+        assert load_session(second, KEY).prompts == load_session(pair.laptop, KEY).prompts == 4
+
+
+def test_a_box_that_was_put_back_is_filled_again(pair: Line) -> None:
+    take(pair.laptop, turns(3))
+    pair.sync()
+    with stores(1) as (backup,):
+        Line(pair.laptop, backup).sync()
+        take(pair.laptop, [*turns(3, first=3), say("again", id="f", parent="e1")])
+        pair.sync()
+        thought(pair.box, BOXED, "seen", 4)
+        thought(pair.box, f"{BOXED}@f", "seen on the fork", 3)
+        pair.sync()
+        again = Line(pair.laptop, backup)
+        assert again.sync() == []
+        for key in (KEY, f"{KEY}@f"):
+            same_memory(again, key)
+            assert ids_of(backup, f"{ALICE}~{key}") == ids_of(pair.laptop, key)
+
+
+def test_a_box_that_recorded_something_else_since_is_told_apart(pair: Line) -> None:
+    take(pair.laptop, turns(4))
+    pair.sync()
+    with stores(1) as (backup,):
+        Line(pair.laptop, backup).sync()
+        thought(pair.box, BOXED, "seen", 3)
+        pair.sync()
+        thought(backup, BOXED, "seen otherwise", 2)
+        assert Line(pair.laptop, backup).sync() == [KEY]
+        assert contents(pair.laptop, KEY) == ["seen"] and contents(backup, BOXED) == ["seen otherwise"]
+
+
+def test_what_waits_is_kept_when_the_two_part(pair: Line) -> None:
+    take(pair.laptop, turns(3))
+    pair.sync()
+    branch = load_branch(pair.laptop, KEY)
+    note(pair.laptop, branch, "keep me", timestamp="2026-05-02 10:30", time="T")
+    part_from_box(pair.laptop, branch, "a test")
+    part_from_box(pair.laptop, branch, "a test")
+    assert contents(pair.laptop, KEY) == ["keep me"] and outbox(pair.laptop, branch) == []
+    with pytest.raises(BoxDiverged):
+        give_to_box(pair.laptop, branch)
+    with pytest.raises(BoxDiverged):
+        take_memory(pair.laptop, branch, 1, [], {})
+
+
+def test_lengths_of_what_is_not_known(pair: Line) -> None:
+    take(pair.laptop, turns(3))
+    found = lengths(pair.laptop, [KEY, "neutral:none"])
+    assert found["neutral:none"] is None
+    known = found[KEY]
+    assert known is not None and (known.sources, known.sources_tip, known.memory, known.boxed) == (3, "e2", 0, False)
+
+
+def test_sub_agents_and_versions_and_copies_go_over(pair: Line) -> None:
+    take(pair.laptop, turns(4))
+    take(pair.laptop, turns(3), agent="helper")
+    take(pair.laptop, [replace(turns(2)[1], parts=say("rewritten").parts)])
+    take(pair.laptop, [*turns(2), say("x", id="x", parent="e1")], "copy")
+    take(pair.laptop, turns(2), "follows")
+    pair.sync()
+    pair.sync()
+    for key in ("neutral:s1/helper", KEY, "neutral:copy"):
+        assert ids_of(pair.box, f"{ALICE}~{key}") == ids_of(pair.laptop, key) != []
+    copy = load_branch(pair.box, f"{ALICE}~neutral:copy")
+    assert (copy.parent, copy.fork) == (BOXED, 2)
+    assert find_session(pair.box, f"{ALICE}~neutral:follows") is None
+    assert load_branch(pair.box, f"{ALICE}~neutral:s1/helper").kind == "subagent"
+
+
+def test_reflections_digests_and_drops_come_back(pair: Line) -> None:
+    take(pair.laptop, turns(5))
+    pair.sync()
+    a, b = observed("first"), observed("second")
+    there = load_branch(pair.box, BOXED)
+    fact = concluded("a fact", a)
+    remember(pair.box, there, observations=[a, b], reflections=[fact], dropped=[b], digest=("short", fact), covers=4)
+    pair.sync()
+    same_memory(pair)
+    sums = ("pool_tokens", "undigested_tokens", "digest_tokens", "reflections_recorded", "digests_recorded")
+    here, boxed = pair.laptop.tip(memory_stream(KEY)).marks, pair.box.tip(memory_stream(BOXED)).marks
+    assert {name: here[name] for name in sums} == {name: boxed[name] for name in sums}
+
+
+def test_notes_are_written_where_the_session_is_recorded(pair: Line) -> None:
+    """The box orders no sources, and a colleague's copy of a session orders nothing."""
+    take(pair.laptop, turns(3))
+    pair.sync()
+    thought(pair.box, BOXED, "seen", 2)
+    there = load_branch(pair.box, BOXED)
+    with pytest.raises(BadInput, match="alice's"):
+        note(pair.box, there, "from the box", timestamp="2026-05-02 10:30", time="T")
+    record = next(iter(memory_of(pair.box, there).observations))
+    with stores(1) as (colleague,):
+        bob = Line(colleague, pair.box, BOB)
+        take_sources(colleague, wired_branch(there), 0, turns(3))
+        bob.pull(BOXED)
+        assert contents(colleague, BOXED) == ["seen"]
+        with pytest.raises(BadInput, match="alice's"):
+            retire(colleague, load_branch(colleague, BOXED), record, time="T")
+    retire(pair.box, there, record, time="T")
+    pair.sync()
+    assert record in memory_of(pair.laptop, load_branch(pair.laptop, KEY)).drops
