@@ -18,29 +18,30 @@ PAGE = 100
 
 @dataclass(slots=True)
 class Fetching:
-    """Brings sessions here. team: those of others too, where the box lets them be read. kept: sessions that stay as
-    they are on this machine.
+    """Brings sessions here. team: those of others too, where the box lets them be read. cursor: up to where the box's
+    list was read, "" for nothing of it. kept: sessions that stay as they are on this machine.
     """
 
     steps: Steps
     me: Me
     team: bool
+    cursor: str = ""
     kept: frozenset[str] = frozenset()
 
     def news(self) -> Iterator[Listed]:
-        """Sessions of which the box has something that is not here; the whole list is asked for."""
-        after = ""
+        """Sessions touched after the cursor of which the box has something that is not here; the cursor moves on."""
         while True:
-            page = self.steps.client.sessions(after, PAGE)
+            page = self.steps.client.sessions(self.cursor, PAGE)
             for listed in page.found:
                 check_listed(listed, self.me)
                 if self._is_wanted(listed.session) and self._is_news(listed):
                     yield listed
-            if not page.next:
-                return
-            if page.next == after:
+            ends = len(page.found) < PAGE
+            if page.next == self.cursor and not ends:
                 raise BoxFailed(f"{self.steps.client.url}: /v1/sessions does not come to an end")
-            after = page.next
+            self.cursor = page.next
+            if ends:
+                return
 
     def take(self, listed: Listed) -> None:
         """Take one session, its branches as far as what they share is here; NotFound where an ancestor is missing."""

@@ -59,37 +59,48 @@ class Pass:
     # -- this machine's sessions -------------------------------------------------------------------------------
 
     def send(self, keys: Sequence[str]) -> None:
-        """Bring these sessions of this store in step with the box."""
+        """Bring these sessions of this store in step with the box; of others' sessions only what is new there."""
         found = [find_session(self.steps.store, key) for key in keys]
         wanted = []
         for session in found:
-            if session is not None and session.branches and not owner_of(session.key):
+            if session is not None and session.branches:
                 with self._one(session.key, session.version):
                     self._check_sendable(session)
                     wanted.append(session)
         self._ask_lengths([key for session in wanted for key in session.branches])
         for session in wanted:
             with self._one(session.key, session.version):
-                self._session(session)
+                (self._follow if owner_of(session.key) else self._session)(session)
+
+    def _follow(self, session: Session) -> None:
+        """Another user's session."""
+        for key in session.branches:
+            if there := self.there.get(key):
+                self.steps.bring(session, load_branch(self.steps.store, key), there)
+        self._in_step(session)
 
     def _session(self, session: Session) -> None:
         for key in session.branches:
             self._chain(load_branch(self.steps.store, key))
-        report, store = self.steps.report, self.steps.store
-        moved = session.key in report.sent or session.key in report.received
-        idle_seconds = abs(store.now() - session.touched)
-        if session.key not in report.sent and self._is_untold(session, idle_seconds):
-            branch = load_branch(store, session.branch if session.branch in session.branches else session.branches[-1])
-            if there := self.there.get(branch.key):
-                self.steps.tell_session(as_told(session), branch, there)
-        self.watch.in_step(session.key, session.version, warm=moved or idle_seconds < WARM_SECONDS)
+        if session.key not in self.steps.report.sent and self._is_untold(session):
+            current = session.branch if session.branch in session.branches else session.branches[-1]
+            if there := self.there.get(current):
+                self.steps.tell_session(as_told(session), load_branch(self.steps.store, current), there)
+        self._in_step(session)
 
-    def _is_untold(self, session: Session, idle_seconds: float) -> bool:
+    def _in_step(self, session: Session) -> None:
+        moved = session.key in self.steps.report.sent or session.key in self.steps.report.received
+        self.watch.in_step(session.key, session.version, warm=moved or self._idle_seconds(session) < WARM_SECONDS)
+
+    def _idle_seconds(self, session: Session) -> float:
+        return abs(self.steps.store.now() - session.touched)
+
+    def _is_untold(self, session: Session) -> bool:
         """Whether it may stand otherwise than the box knows. A session of another machine is told by that."""
         if not session.path and session.project and not os.path.isabs(session.project):  # noqa: PTH117 (a text)
             return False
         known = self.watch.version_in_step(session.key)
-        return known != session.version and (known is not None or idle_seconds < TOLD_SECONDS)
+        return known != session.version and (known is not None or self._idle_seconds(session) < TOLD_SECONDS)
 
     def _chain(self, branch: Branch) -> None:
         """The branch after those that it shares something with."""
@@ -133,6 +144,8 @@ class Pass:
 
     def _check_sendable(self, session: Session) -> None:
         """Raise Kept where the settings or the token say that it stays here."""
+        if owner_of(session.key):
+            return
         name = project_name(session.project)
         if not _fits(name, self.settings.box_projects):
             raise Kept(f"project {name} is not in box_projects")
@@ -143,17 +156,18 @@ class Pass:
 
     # -- those of other machines -------------------------------------------------------------------------------
 
-    def fetch(self, *, team: bool) -> None:
-        """Bring what other machines sent."""
-        fetching = Fetching(self.steps, self.me, team, frozenset(self.watch.kept))
+    def fetch(self, after: str, *, team: bool) -> str:
+        """Bring what other machines sent to the box since that cursor; the next one."""
+        fetching = Fetching(self.steps, self.me, team, after, frozenset(self.watch.kept))
         waiting = list(fetching.news())
         while waiting:
             left = [listed for listed in waiting if not self._fetched(fetching, listed)]
             if len(left) == len(waiting):
                 for listed in left:
                     self.watch.kept[listed.session.key] = "what it shares with another session is not for this token"
-                return
+                break
             waiting = left
+        return fetching.cursor
 
     def _fetched(self, fetching: Fetching, listed: Listed) -> bool:
         """Whether there is nothing more to be done for it in this pass."""

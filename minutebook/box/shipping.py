@@ -4,7 +4,6 @@ The sources go there in this machine's order, the memory comes back in the box's
 lengths that the box answers with say where to go on, so a pass may be broken off anywhere and made again.
 """
 
-import time
 from contextlib import suppress
 from itertools import islice
 
@@ -20,8 +19,6 @@ from minutebook.settings import Settings
 from minutebook.store.kernel import Store
 
 SESSIONS_AT_ONCE = 100
-LIST_SECONDS = 30.0
-"""The box is asked at most so often what other machines sent."""
 
 
 class Shipper:
@@ -33,7 +30,7 @@ class Shipper:
         self.settings = settings
         self._watch = Watch(store)
         self._me: Me | None = None
-        self._listed_at = float("-inf")
+        self._cursor = ""
         self._max_bytes = settings.serve_body_max_bytes // 2
 
     def pass_once(self) -> Report:
@@ -68,6 +65,6 @@ class Shipper:
         while keys := list(islice(due, SESSIONS_AT_ONCE)):
             one.send(keys)
             self._max_bytes = steps.max_bytes
-        if self.settings.box_pull != "nothing" and time.monotonic() - self._listed_at >= LIST_SECONDS:
-            one.fetch(team=self.settings.box_pull == "team")
-            self._listed_at = time.monotonic()
+        if self.settings.box_pull != "nothing":
+            after = "" if self._watch.whole else self._cursor
+            self._cursor = one.fetch(after, team=self.settings.box_pull == "team")

@@ -23,12 +23,13 @@ class Watch:
     """What this process knows of the sessions. It may forget all of it: then it looks at everything once more.
 
     stuck: session → why it could not be brought in step; it is tried again when it changes, and with all the others.
-    kept: session → why it stays here, likewise.
+    kept: session → why it stays here, likewise. whole: whether all were due the last time.
     """
 
     store: Store
     stuck: dict[str, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
+    whole: bool = False
     _versions: dict[str, int] = field(default_factory=dict)
     _done: dict[str, int] = field(default_factory=dict)
     _moved: dict[str, float] = field(default_factory=dict)
@@ -38,16 +39,12 @@ class Watch:
     def due(self, now: float | None = None) -> list[str]:
         """Keys of the sessions to look at, the one touched last first. now: monotonic seconds."""
         now = time.monotonic() if now is None else now
-        whole = now >= self._whole_at
-        if whole:
+        self.whole = now >= self._whole_at
+        if self.whole:
             self._whole_at = now + WHOLE_SECONDS
         self._look()
-        waiting = set(self._waiting())
-        return [
-            key
-            for key in self._versions
-            if whole or (key in waiting and key not in self.stuck) or self._may_have_news(key, now)
-        ]
+        waiting = set(self._waiting()) - self.stuck.keys()
+        return [key for key in self._versions if self.whole or key in waiting or self._may_have_news(key, now)]
 
     def version_in_step(self, key: str) -> int | None:
         """The version at which the session was brought in step last, None when it never was."""

@@ -44,10 +44,10 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """A page of sessions. next: the cursor for what comes after it, None at the end."""
+    """A page of sessions. next: the cursor for what is touched after them, now or later."""
 
     found: tuple[Listed, ...]
-    next: str | None
+    next: str
 
 
 def me(answer: Mapping[str, Any]) -> Me:
@@ -82,8 +82,7 @@ def sources_page(
 
 def sessions(answer: Mapping[str, Any]) -> Sessions:
     """GET /v1/sessions."""
-    following = None if answer.get("next") is None else _text(answer, "next")
-    return Sessions(tuple(map(_listed, _field(answer, "sessions", list))), following)
+    return Sessions(tuple(map(_listed, _field(answer, "sessions", list))), _text(answer, "next"))
 
 
 def _listed(value: Any) -> Listed:
