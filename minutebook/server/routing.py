@@ -26,12 +26,14 @@ _REASONS = {
     410: "The session was purged, and is not taken in again.",
     413: "The body is over serve_body_max_bytes.",
     415: "The body has a content encoding.",
+    414: "The address is too long.",
     421: "The Host header names another server.",
     422: "Something in the request is of a wrong type, or outside of its limits.",
+    431: "The headers are too large.",
     429: "More than serve_requests_per_minute; Retry-After says when to go on.",
     503: "The store does not answer, is busy or full; Retry-After says when to try again.",
 }
-_ALWAYS = (400, 401, 404, 405, 408, 413, 415, 421, 422, 429, 503)
+_ALWAYS = (400, 401, 404, 405, 408, 413, 414, 415, 421, 422, 429, 431, 503)
 
 
 def refusals(*more: int) -> dict[int | str, dict[str, Any]]:

@@ -24,7 +24,8 @@ KEEP_ALIVE_SECONDS = 65
 ABORT_SECONDS = 30.0
 """So long a client may take to read the rest of an answer when its connection is to end."""
 CONNECTIONS_MAX = 1_000
-HEADERS_MAX_BYTES = 32_768
+HEAD_MAX_BYTES = 100_000
+"""Of what is kept while the headers have not all come; then visits.py has its own limits."""
 STOP_SECONDS = 25
 BACKLOG = 512
 PLAIN_HTTP = (
@@ -98,7 +99,7 @@ def make_server(store: Store, settings: Settings) -> uvicorn.Server:
         limit_concurrency=CONNECTIONS_MAX,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=STOP_SECONDS,
-        h11_max_incomplete_event_size=HEADERS_MAX_BYTES,
+        h11_max_incomplete_event_size=HEAD_MAX_BYTES,
     )
     return uvicorn.Server(config)
 

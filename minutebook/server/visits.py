@@ -15,6 +15,8 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
+HEADERS_MAX_BYTES = 32_768
+TARGET_MAX_BYTES = 60_000
 BODY_SECONDS = 60.0
 """A body that has not come by then is given up."""
 LINGER_SECONDS = 2.0
@@ -66,7 +68,11 @@ class Visit:
         return next((value for each, value in self.scope["headers"] if each == name), b"")
 
     def check_headers(self) -> None:
-        """Raise a Refusal where a header that must be there once comes twice, or two of them disagree."""
+        """Raise a Refusal where they are too large, one comes twice that must not, or two of them disagree."""
+        if sum(len(name) + len(value) for name, value in self.scope["headers"]) > HEADERS_MAX_BYTES:
+            raise Refusal(431, "too_large", f"the headers are larger than {HEADERS_MAX_BYTES} bytes")
+        if len(self.scope["raw_path"]) + len(self.scope["query_string"]) > TARGET_MAX_BYTES:
+            raise Refusal(414, "too_large", f"the address is longer than {TARGET_MAX_BYTES} bytes")
         names = [name for name, _ in self.scope["headers"]]
         if any(names.count(name) > 1 for name in ONCE):
             raise Refusal(400, "bad_request", "a header came twice")

@@ -1,6 +1,7 @@
 """A real door: uvicorn on a free port of loopback, in a thread of the test process; and what laptops send to it."""
 
 import json
+import re
 import socket
 import threading
 from collections.abc import Mapping, Sequence
@@ -96,23 +97,34 @@ class RunningDoor:
     def post(self, path: str, token: str, body: Any) -> Got:
         return self.ask("POST", path, token, body=body)
 
-    def say(self, sent: bytes, *, timeout: float = 20.0) -> bytes:
-        """Bytes as they are on a connection, and all that comes back until it ends or nothing comes for a second."""
-        with closing(socket.create_connection(("127.0.0.1", self.port), timeout=timeout)) as connection:
+    def say(self, sent: bytes, *, answers: int = 1) -> bytes:
+        """Bytes as they are on a connection, and what comes back: so many whole answers, or all until it ends."""
+        with closing(socket.create_connection(("127.0.0.1", self.port), timeout=30)) as connection:
             connection.sendall(sent)
-            connection.settimeout(1.0)
-            return received(connection)
+            return received(connection, answers)
 
 
-def received(connection: socket.socket) -> bytes:
-    """Everything that comes until the other side closes, or is silent."""
+def received(connection: socket.socket, answers: int = 1) -> bytes:
+    """So many answers, or what comes until the other side closes."""
     found = b""
-    try:
-        while chunk := connection.recv(65536):
-            found += chunk
-    except (TimeoutError, ConnectionError):
-        pass
+    while _whole_answers(found) < answers:
+        try:
+            chunk = connection.recv(65536)
+        except ConnectionError:
+            break
+        if not chunk:
+            break
+        found += chunk
     return found
+
+
+def _whole_answers(found: bytes) -> int:
+    """How many answers are there with their bodies; those of this server say how long they are."""
+    head, ended, rest = found.partition(b"\r\n\r\n")
+    length = re.search(rb"content-length: (\d+)", head.lower())
+    if not ended or length is None or len(rest) < int(length[1]):
+        return 0
+    return 1 + _whole_answers(rest[int(length[1]) :])
 
 
 def status_of(answer: bytes) -> int:
