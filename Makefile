@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check compose-check format bench mutants eval fuzz kills docs clean
+.PHONY: demo test check compose-check format bench mutants eval fuzz kills faults docs clean
 
 demo: $(READY)
 	@rm -f demo.sqlite demo.sqlite.* demo.sqlite-*
@@ -40,14 +40,19 @@ eval: $(READY)
 	@$(BIN)/python -m evals $(if $(MODEL),--model '$(MODEL)') $(if $(BASE_URL),--base-url '$(BASE_URL)') \
 	  $(if $(PROMPTS),--prompts '$(PROMPTS)') $(if $(LEAST),--least $(LEAST)) $(CASES)
 
-# make fuzz SEEDS=2000 [FROM=0] [JOBS=2]; docs/reliability.md, "Interleavings"
+# make fuzz SEEDS=2000 [FROM=0] [JOBS=2] [STORE=redis]; docs/reliability.md, "Interleavings"
 fuzz: $(READY)
-	@$(BIN)/python -m tests.fuzz --seeds $(or $(SEEDS),200) --from $(or $(FROM),0) --jobs $(or $(JOBS),1)
+	@$(BIN)/python -m tests.fuzz --seeds $(or $(SEEDS),200) --from $(or $(FROM),0) --jobs $(or $(JOBS),1) \
+	  --store $(or $(STORE),sqlite)
 
 # make kills ROUNDS=600 SEEDS=500; docs/reliability.md, "Killed processes"
 kills: $(READY)
 	@MINUTEBOOK_KILL_ROUNDS=$(or $(ROUNDS),100) MINUTEBOOK_PROCESS_SEEDS=$(or $(SEEDS),50) \
 	  $(BIN)/python -m pytest -q tests/killing
+
+# make faults ROUNDS=200 [SEED=0]: the team box with its parts killed; docs/reliability.md
+faults: $(READY)
+	@$(BIN)/python -m tests.environment.box_rounds --rounds $(or $(ROUNDS),20) --seed $(or $(SEED),0)
 
 docs: $(READY)
 	$(BIN)/python docs/refresh.py

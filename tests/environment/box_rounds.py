@@ -1,0 +1,204 @@
+"""python -m tests.environment.box_rounds --rounds 200 --seed 0: a box and two laptops at work, parts of them killed.
+
+In each round the laptops' sessions grow, a person adds a note or an agent compacts, and one of worker, door, shippers
+and redis-server gets kill -9 and is started again. Every so many rounds nobody is killed any more: then box and laptops
+have to come to the same sources and the same memory, each entry once, with nothing stuck.
+"""
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(1, str(Path(__file__).resolve().parent.parent / "store"))
+
+from environment.box_ends import ALICE, Ends
+from environment.box_laptop import Laptop
+from killing.killed_sessions import SETTINGS, assignments
+from redis_server import RedisServer, free_port
+from surroundings import OM
+
+from minutebook.errors import StoreError
+from minutebook.server.tokens import create_token
+from minutebook.store.opening import open_store
+
+ROUNDS_OF_A_STORY = 10
+SETTLE_SECONDS = 120.0
+PARTS = ("worker", "api", "sync-0", "sync-1", "redis")
+OWN_WORDS = {"lease_seconds": "2", "job_deadline_seconds": "30", "sync_seconds": "1", "retry_first_seconds": "1"}
+tell = partial(print, flush=True)
+
+
+@dataclass
+class Part:
+    """One process of `om`. stays: it must never end by itself; others are started again, as a container would be."""
+
+    words: Sequence[str]
+    environment: Mapping[str, str]
+    output: Path
+    stays: bool
+    process: "subprocess.Popen[bytes] | None" = None
+
+    def start(self) -> None:
+        with self.output.open("ab") as file:
+            self.process = subprocess.Popen(
+                [*OM, *self.words], env={**os.environ, **self.environment}, stdout=file, stderr=file
+            )
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def stop(self) -> int:
+        assert self.process is not None
+        self.process.terminate()
+        return self.process.wait(60)
+
+    def ended(self) -> int | None:
+        return None if self.process is None else self.process.poll()
+
+
+@dataclass
+class Story:
+    """Some rounds on a database of its own, with two new homes. tally: kills by part, and what was done."""
+
+    redis: RedisServer
+    number: int
+    seed: int
+    folder: Path
+    tally: Counter[str]
+    parts: dict[str, Part] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.rng = random.Random(self.seed)
+        self.folder.mkdir()
+        self.url = self.redis.database_url(self.number)
+        with closing(open_store(self.url)) as store:
+            _, self.token = create_token(store, ALICE, ["*"])
+        self.laptops = [Laptop(self.folder / f"home-{number}", self.seed * 2 + number) for number in range(2)]
+        port = str(free_port())
+        box = {**own_settings(), "MINUTEBOOK_STORE": self.url, "MINUTEBOOK_HOME": str(self.folder / "box")}
+        away = {"MINUTEBOOK_BOX_URL": f"http://127.0.0.1:{port}", "MINUTEBOOK_BOX_TOKEN": self.token}
+        self._part("api", ["serve"], {**box, "MINUTEBOOK_SERVE_PORT": port})
+        self._part("worker", ["worker"], box)
+        for number, laptop in enumerate(self.laptops):
+            home = {"MINUTEBOOK_HOME": str(laptop.home), **own_settings(), **away}
+            self._part(f"sync-{number}", ["sync"], home, stays=True)
+
+    def play(self, rounds: int) -> Iterator[str]:
+        """What is wrong after those rounds."""
+        try:
+            for part in self.parts.values():
+                part.start()
+            for _ in range(rounds):
+                self._round()
+                yield from self._look_after()
+            yield from self._settle()
+        finally:
+            for part in self.parts.values():
+                part.kill()
+
+    def _part(self, name: str, words: Sequence[str], environment: Mapping[str, str], *, stays: bool = False) -> None:
+        self.parts[name] = Part(words, environment, self.folder / f"{name}.out", stays)
+
+    def _round(self) -> None:
+        self._work()
+        time.sleep(self.rng.uniform(0, 1.2))
+        victim = self.rng.choice(PARTS)
+        self._kill(victim)
+        self._work()
+        time.sleep(self.rng.uniform(0, 0.5))
+        (self.redis if victim == "redis" else self.parts[victim]).start()
+        self.tally[f"kills of {victim.split('-')[0]}"] += 1
+
+    def _work(self) -> None:
+        for laptop in self.laptops:
+            self.tally.update(laptop.work(self.rng))
+
+    def _kill(self, victim: str) -> None:
+        (self.redis if victim == "redis" else self.parts[victim]).kill()
+
+    def _look_after(self) -> Iterator[str]:
+        for name, part in self.parts.items():
+            if (code := part.ended()) is not None:
+                if part.stays:
+                    yield f"{name} ended by itself with {code}: {part.output.read_text()[-500:]}"
+                self.tally[f"{name.split('-')[0]} started again"] += 1
+                part.start()
+
+    def _settle(self) -> Iterator[str]:
+        """Everything is delivered and over, nobody dies: in time both sides have the same, and nothing is to do."""
+        for laptop in self.laptops:
+            laptop.finish()
+        ends = Ends(self.url, self.laptops)
+        give_up_at = time.monotonic() + SETTLE_SECONDS
+        left = "not looked at"
+        while left and time.monotonic() < give_up_at:
+            time.sleep(0.5)
+            yield from self._look_after()
+            with suppress(StoreError):
+                left = ends.unsettled()
+        if left:
+            yield f"did not come to rest in {SETTLE_SECONDS:.0f} s: {left}"
+        for name, part in self.parts.items():
+            if code := part.stop():
+                yield f"{name} ended with {code} when it was told to"
+            if "Traceback" in part.output.read_text():
+                yield f"{name} printed a traceback"
+        yield from ends.broken()
+        self.tally.update(ends.counts())
+
+
+def own_settings() -> dict[str, str]:
+    """The small thresholds of the kill suite as variables, and times that suit processes."""
+    words = [word for word in assignments(SETTINGS) if word != "--set"]
+    pairs = dict(word.split("=", 1) for word in words) | OWN_WORDS
+    return {f"MINUTEBOOK_{name.upper()}": value for name, value in pairs.items()}
+
+
+def play(rounds: int, seed: int, folder: Path, *, say: bool = False) -> tuple[Counter[str], list[str]]:
+    """So many rounds in stories; what was done, and what was wrong with the seed of its story."""
+    tally: Counter[str] = Counter()
+    wrong = []
+    redis = RedisServer(folder / "redis")
+    try:
+        for number, first in enumerate(range(0, rounds, ROUNDS_OF_A_STORY)):
+            story = Story(redis, number + 1, seed + number, folder / f"story-{number}", tally)
+            here = [f"seed {story.seed}: {line}" for line in story.play(min(ROUNDS_OF_A_STORY, rounds - first))]
+            wrong += here
+            if say:
+                tell(f"{min(rounds, first + ROUNDS_OF_A_STORY)} rounds:", *(here or ["all the same on all sides"]))
+    finally:
+        redis.kill()
+    return tally, wrong
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 1 when something was wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.environment.box_rounds", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=20, help="how many")
+    parser.add_argument("--seed", type=int, default=0, help="of the first story")
+    parser.add_argument("--keep", type=Path, help="a new folder in which stores and output stay")
+    asked = parser.parse_args(arguments)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as temporary:
+        tally, wrong = play(asked.rounds, asked.seed, asked.keep or Path(temporary), say=True)
+    done = ", ".join(f"{count:,} {what}" for what, count in sorted(tally.items()))
+    seconds = time.monotonic() - began
+    tell(f"{asked.rounds} rounds from seed {asked.seed}: {done}; {seconds:.0f} s; failures: {len(wrong)}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
