@@ -43,8 +43,11 @@ class Fetching:
             if ends:
                 return
 
-    def take(self, listed: Listed) -> None:
-        """Take one session, its branches as far as what they share is here; NotFound where an ancestor is missing."""
+    def take(self, listed: Listed) -> Session:
+        """Take one session, its branches as far as what they share is here; as it is here then.
+
+        NotFound where an ancestor of a branch is missing.
+        """
         missing: NotFound | None = None
         for branch in parents_first(listed.branches):
             if has_parted(self.steps.store, branch.key):
@@ -53,9 +56,10 @@ class Fetching:
                 self.steps.bring(listed.session, branch, listed.lengths[branch.key])
             except NotFound as error:
                 missing = error
-        take_session(self.steps.store, listed.session)
+        taken = take_session(self.steps.store, listed.session)
         if missing:
             raise missing
+        return taken
 
     def _is_wanted(self, session: Session) -> bool:
         allowed = (self.team or not owner_of(session.key)) and session.key not in self.kept

@@ -1,6 +1,5 @@
 """One pass: which sessions go to the box and which come, one by one, so that none holds up the others."""
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -96,9 +95,7 @@ class Pass:
         return abs(self.steps.store.now() - session.touched)
 
     def _is_untold(self, session: Session) -> bool:
-        """Whether it may stand otherwise than the box knows. A session of another machine is told by that."""
-        if not session.path and session.project and not os.path.isabs(session.project):  # noqa: PTH117 (a text)
-            return False
+        """Whether it may stand otherwise than the box knows."""
         known = self.watch.version_in_step(session.key)
         return known != session.version and (known is not None or self._idle_seconds(session) < TOLD_SECONDS)
 
@@ -173,7 +170,7 @@ class Pass:
         """Whether there is nothing more to be done for it in this pass."""
         with self._one(listed.session.key, -1):
             try:
-                fetching.take(listed)
+                self._in_step(fetching.take(listed))
             except NotFound:
                 return False
         return True
