@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from builders import call, concluded, deliver, observed, remember, reply, result, say
 
 from minutebook.pipeline import ledger, notices, questions, workbook
+from minutebook.pipeline.boxkeys import owner_of
 from minutebook.pipeline.branches import list_branches, load_branch
 from minutebook.pipeline.compaction import compose_memory
 from minutebook.pipeline.corrections import note, retire
@@ -72,7 +73,8 @@ def learn(store: Store, branch: Branch, word: str) -> None:
     remember(store, branch, digest=(f"a digest of {word}", facts[0]), dropped=[seen[2]], mind=word, covers=3)
     reason = {"reason": f"{word} was refused", "sourceEntryIds": [f"{word}-e2"]}
     append_memory(store, branch, [memory_entry(Entry(kind=GAP, covers=4, since=3, data=reason))])
-    note(store, branch, f"mind {word}", timestamp="2026-05-02 10:30", time="2026-05-02T10:30:00Z")
+    if not owner_of(branch.key):  # on a box nobody writes a note
+        note(store, branch, f"mind {word}", timestamp="2026-05-02 10:30", time="2026-05-02T10:30:00Z")
     retire(store, branch, seen[1].id, time="2026-05-02T10:30:00Z")
     foreign = {"observations": [observation_data(observed(f"imported {word}"))]}
     entry = MemoryEntry(id=f"{word}-m", kind=OBSERVATIONS, covers=0, since=0, data=foreign)

@@ -10,7 +10,7 @@ from minutebook.records import SourceEntry
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """What came of one file. tokens: of the entries read, an estimate."""
+    """What came of one file. tokens: of the entries read, an estimate. purged: its session was removed on purpose."""
 
     path: str
     host: str = ""
@@ -28,6 +28,7 @@ class Report:
     broken: list[int] = field(default_factory=list)
     branches: dict[str, None] = field(default_factory=dict)
     error: str = ""
+    purged: bool = False
 
     def add(self, reading: Reading) -> None:
         """Count what a reading holds."""

@@ -14,7 +14,7 @@ from minutebook.cli.ingest_report import Report
 from minutebook.cli.lazy import complain
 from minutebook.cli.options import JSON, placed
 from minutebook.cli.place import Place
-from minutebook.cli.showing import write_json
+from minutebook.cli.showing import remark, write_json
 from minutebook.errors import BadTranscript
 from minutebook.hosts.detecting import detect, holds_export
 from minutebook.pipeline.deliveries import Reading
@@ -71,7 +71,10 @@ def ingest(
 def _say(report: Report, as_json: bool, estimate: bool) -> None:
     from minutebook.cli import showing_ingest
 
-    if not (as_json or estimate or report.error):
+    if report.purged:
+        again = f"`om purge --forget-tombstone {report.session}` allows it again"
+        remark(f"om: {report.path}: {report.session} was removed on purpose, so it is not taken in; {again}")
+    elif not (as_json or estimate or report.error):
         showing_ingest.show_report(report)
 
 
@@ -140,6 +143,7 @@ def _says_something(reading: Reading, session: Session | None) -> bool:
 def _accept(place: Place, reading: Reading, report: Report, zone: str) -> None:
     done = accept_turns(place.store, reading, path=report.path, zone=zone)
     report.session = done.session or report.session
+    report.purged = report.purged or done.purged
     report.new += done.new
     report.duplicates += done.duplicates
     report.versions += done.versions

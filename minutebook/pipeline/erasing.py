@@ -256,9 +256,9 @@ class _Shelf:
         for collection in OF_ROLE:
             found = {each.key: each.key.partition("|")[2] for each in store.documents(collection)}
             self._put(self._of_branch, branches, collection, found)
-        for branch in branches:
-            found = {each.key: each.key.rpartition("|")[0] for each in store.documents(MENTIONS, f"{branch}|")}
-            self._put(self._of_branch, [branch], MENTIONS, found)
+        for beginning in sorted({key.partition("@")[0] for key in branches}):  # a server looks through all of them
+            found = {each.key: each.key.rpartition("|")[0] for each in store.documents(MENTIONS, beginning)}
+            self._put(self._of_branch, branches, MENTIONS, found)
         for collection in (ORIGINS, QUESTIONS):
             self._put(self._of_branch, branches, collection, _named_in(store, collection, "branch"))
         self._put(self._of_session, sessions, USAGE, _named_in(store, USAGE, "session"))

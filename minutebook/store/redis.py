@@ -9,6 +9,7 @@ one winner per compare. The keys, all behind one prefix:
   dirty, jobs, ready:<role>, fence, wakes, done:<caller>      the board (redis_board.py, lua/)
 """
 
+import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -23,6 +24,7 @@ SCANNED_ITEMS, SCANNED_BYTES = 2_000, 4_000_000
 IDS_PER_CALL, STREAMS_PER_CALL = 1_000, 20
 DOCUMENTS_PER_CALL = 1_000
 COMPRESSED_FROM_BYTES = 300
+SCRUB_PAUSE_SECONDS = 0.1
 PLAIN, COMPRESSED = b"0", b"1"
 
 
@@ -209,6 +211,29 @@ class RedisStore(_Documents, Board):
         for collection, key in documents:
             arguments += (packed(collection), packed(key))
         self.change("erase", keys, *arguments, *map(packed, branches))
+
+    def scrub(self) -> bool:
+        """Have the server write its append-only file anew, so that it does not keep what was removed; waits for it.
+
+        False when that does not end in time. A server without such a file has nothing to do; a snapshot (dump.rdb)
+        keeps what was removed until the next one.
+        """
+        if not self._has_file("aof_enabled"):
+            return True
+        give_up_at = time.monotonic() + self.busy_seconds
+        asked = False
+        while time.monotonic() < give_up_at:
+            if not self._has_file("aof_rewrite_in_progress"):
+                if asked:
+                    return True
+                self.ask("BGREWRITEAOF")
+                asked = True
+            time.sleep(SCRUB_PAUSE_SECONDS)
+        return False
+
+    def _has_file(self, name: str) -> bool:
+        said = text_of(self.ask("INFO", "persistence"))
+        return f"{name}:1" in said.split()
 
 
 def _byte(value: int) -> bytes:

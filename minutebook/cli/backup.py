@@ -1,0 +1,119 @@
+"""`om backup`: a copy of the whole store, made while it is used, and checked."""
+
+import os
+import tempfile
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from minutebook.cli.options import JSON, placed
+from minutebook.cli.place import Place
+from minutebook.cli.showing import counted, harmless, write, write_json
+from minutebook.errors import BadInput, StoreError
+from minutebook.store.sqlite_file import Database, examine, translated
+
+
+@click.command(short_help="a copy of the whole store, made while it is used")
+@placed(choosing=False, in_project=False)
+@click.argument("target", metavar="FILE|DIR", type=click.Path(path_type=Path))
+@click.option("--verify", is_flag=True, help="Check a backup instead of making one.")
+@click.option("--force", is_flag=True, help="Overwrite a file that is there.")
+@JSON
+def backup(place: Place, target: Path, verify: bool, force: bool, as_json: bool) -> None:
+    """Copy the whole store into a file, as of one moment, while others go on writing; the copy is checked.
+
+    In a folder the file is named by the time. To restore, stop the workers, and move a backup to where the store was.
+    Of a Redis store an export is written, which `om import` takes.
+
+    \b
+    om backup ~/backups
+    om backup --verify ~/backups/minutebook-20260502-103000.sqlite
+    """
+    if verify:
+        _report(target, as_json, "whole")
+        return
+    source = place.store
+    target = target.absolute()
+    if not isinstance(source, Database):
+        _export(place, _file_in(target, ".jsonl"), force, as_json)
+        return
+    file = _file_in(target, ".sqlite")
+    check_free(file, force, place.store_file)
+    _copy(source, file, force)
+    _report(file, as_json, "written and checked")
+
+
+def _file_in(target: Path, suffix: str) -> Path:
+    """The file itself, or one in the folder, named by the time (UTC)."""
+    return target / f"minutebook-{datetime.now(UTC):%Y%m%d-%H%M%S}{suffix}" if target.is_dir() else target
+
+
+def check_free(file: Path, force: bool, store_file: Path | None) -> None:
+    """Raise BadInput where a backup must not be written."""
+    if store_file is not None and os.path.realpath(file) == os.path.realpath(store_file):
+        raise BadInput(f"{file}: the store itself; give another file")
+    if file.exists() and not force:
+        raise BadInput(f"{file}: is there already; give another name, or --force")
+    if not file.parent.is_dir():
+        raise BadInput(f"{file.parent}: no such folder; make it first")
+
+
+def _copy(source: Database, file: Path, force: bool) -> None:
+    """Write beside the target and move into place, so that a backup is there whole or not at all."""
+    with translated(file):
+        handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # its mode is 0600
+        os.close(handle)
+    beside = Path(name)
+    try:
+        source.copy_to(beside)
+        examine(beside)
+        with translated(file):
+            _to_disk(beside)
+            if force:
+                beside.replace(file)
+            else:
+                _move_to_free(beside, file)
+            _to_disk(file.parent)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _move_to_free(beside: Path, file: Path) -> None:
+    """Never over a file that came meanwhile, where the file system can tell."""
+    try:
+        os.link(beside, file)
+    except FileExistsError:
+        raise BadInput(f"{file}: is there already; give another name, or --force") from None
+    except OSError:  # no hard links here
+        beside.replace(file)
+
+
+def _to_disk(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a folder cannot be synced everywhere
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _report(file: Path, as_json: bool, what: str) -> None:
+    if file.suffix == ".jsonl":
+        raise BadInput(f"{file}: an export; `om import --check`? see `om import --help`")
+    found = examine(file)
+    size = file.stat().st_size
+    if as_json:
+        write_json({"file": str(file), "bytes": size, **found})
+        return
+    held = [
+        counted(found["sessions"], "session"),
+        counted(found["sources"], "source entry", "source entries"),
+        counted(found["memory"], "memory entry", "memory entries"),
+    ]
+    write(harmless(f"{file}: {what}: {', '.join(held)}; format {found['format']}, {size / 1024**2:,.1f} MB"))
+
+
+def _export(place: Place, file: Path, force: bool, as_json: bool) -> None:
+    raise StoreError("not yet")
