@@ -22,7 +22,7 @@ def open_store(url: str, *, busy_seconds: float = WORKER_BUSY_SECONDS, create: b
     if scheme in REDIS_SCHEMES:
         return _open_redis(url, busy_seconds, create)
     if scheme != "sqlite":
-        shown = re.sub(r"//[^/]*@", "//", url)
+        shown = re.sub(r"//.*@", "//", url)
         raise BadInput(f"store {shown!r}: unknown kind {scheme!r}; use a path, sqlite:///path or redis://host/0")
     from minutebook.store.sqlite import SqliteStore
 

@@ -26,6 +26,7 @@ PORT, SENTINEL_PORT = 6379, 26379
 TLS_OPTIONS = ("ssl_ca_certs", "ssl_cert_reqs", "ssl_certfile", "ssl_keyfile")
 SECRET_OPTIONS = ("sentinel_password",)
 OPTIONS = ("db", "prefix", "sentinel_username", *SECRET_OPTIONS, *TLS_OPTIONS)
+IN_A_PASSWORD = "in a password, write '/' as %2F, '?' as %3F, '#' as %23 and '@' as %40"
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 MAX_CONNECTIONS = 2**31
 _Sentinel: Any = Sentinel
@@ -98,7 +99,7 @@ def _steps(timeout_seconds: float) -> dict[str, Any]:
 
 def without_passwords(url: str) -> str:
     """A URL as it may be shown."""
-    bare = re.sub(r"//([^/@:]*)(:[^/]*)?@", lambda found: f"//{found[1]}@" if found[1] else "//", url)
+    bare = re.sub(r"//([^/@:]*)(:.*)?@", lambda found: f"//{found[1]}@" if found[1] else "//", url)
     return re.sub(rf"([?&])({'|'.join(SECRET_OPTIONS)})=[^&]*&?", r"\1", bare).rstrip("?&")
 
 
@@ -112,6 +113,8 @@ def address_of(url: str) -> Address:
 
 
 def _address(parts: SplitResult, shown: str) -> Address:
+    if "@" in (parts.query + parts.fragment if parts.scheme == "unix" else parts.path + parts.query + parts.fragment):
+        raise ValueError(f"'@' behind the host: {IN_A_PASSWORD}")
     options = _options(parts.query)
     userinfo, _, location = parts.netloc.rpartition("@")
     username, _, password = userinfo.partition(":")
@@ -172,6 +175,10 @@ def _database(text: str) -> int:
 
 def _host(text: str, port: int) -> tuple[str, int]:
     parts = urlsplit(f"//{text}")
+    try:
+        number = parts.port
+    except ValueError:  # whose message may be a part of a password
+        raise ValueError(f"the port is no number: {IN_A_PASSWORD}") from None
     if not parts.hostname:
         raise ValueError("no host")
-    return parts.hostname, parts.port or port
+    return parts.hostname, number or port

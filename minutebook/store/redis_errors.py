@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from redis.exceptions import AuthenticationError, ConnectionError, InvalidResponse, RedisError, TimeoutError
+from redis.exceptions import ConnectionError, InvalidResponse, RedisError, TimeoutError
 
 from minutebook.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreUnreachable
 
 PASSWORD = "set MINUTEBOOK_REDIS_PASSWORD, or user and password in the store's URL"
+RIGHTS = "this user may not do that: see the ACL of the server"
 RESTART = "is it running, and is the address right?"
 _BY_WORD: dict[str, tuple[type[StoreError], str]] = {
     "OOM": (StoreFull, "raise its maxmemory, or free some by om retention or om purge"),
@@ -19,7 +20,7 @@ _BY_WORD: dict[str, tuple[type[StoreError], str]] = {
     "BUSY": (StoreBusy, "a script of somebody runs on it: try again soon"),
     "NOAUTH": (StoreError, PASSWORD),
     "WRONGPASS": (StoreError, PASSWORD),
-    "NOPERM": (StoreError, "this user may not do that: see the ACL of the server"),
+    "NOPERM": (StoreError, RIGHTS),
     "WRONGTYPE": (StoreCorrupt, "another program's keys: choose another ?prefix= or database number"),
     "MOVED": (StoreError, "a Redis Cluster: use one server, with replicas or Sentinel"),
     "CROSSSLOT": (StoreError, "a Redis Cluster: use one server, with replicas or Sentinel"),
@@ -31,9 +32,21 @@ _BY_TEXT: tuple[tuple[str, type[StoreError], str], ...] = (
     ("DB index is out of range", StoreError, "use a smaller database number"),
     ("invalid username-password pair", StoreError, PASSWORD),
     ("without any password configured", StoreError, "leave the password out: the server asks for none"),
+    ("can't run this command", StoreError, RIGHTS),
     ("unknown command", StoreError, "no Redis server of version 7 or later"),
 )
-_NAMES = {"OutOfMemoryError": "OOM", "ReadOnlyError": "READONLY", "BusyLoadingError": "LOADING"}
+_NAMES = {
+    "AskError": "MOVED",
+    "AuthenticationError": "NOAUTH",
+    "BusyLoadingError": "LOADING",
+    "ClusterCrossSlotError": "CROSSSLOT",
+    "ClusterDownError": "CLUSTERDOWN",
+    "MasterDownError": "MASTERDOWN",
+    "MovedError": "MOVED",
+    "NoPermissionError": "NOPERM",
+    "OutOfMemoryError": "OOM",
+    "ReadOnlyError": "READONLY",
+}
 """redis-py takes the first word off the messages of its own classes."""
 
 
@@ -77,8 +90,4 @@ def translated(url: str) -> Iterator[None]:
 
 def _word(error: Exception) -> str:
     """The word in capitals by which the server names an error."""
-    if isinstance(error, AuthenticationError):
-        return "NOAUTH"
-    if type(error).__name__ == "NoPermissionError":
-        return "NOPERM"
     return _NAMES.get(type(error).__name__) or str(error).partition(" ")[0].removeprefix("-")

@@ -1,4 +1,5 @@
 -- uses: once fence jobs
+-- flags: allow-oom
 -- Makes jobs pending and clears dirty marks.
 -- KEYS[4…6]  see jobs.lua   KEYS[7]  zset  dirty branches
 -- ARGV[5]  how many jobs   ARGV[6…]  the jobs, then branches, each with the revision at which it was taken
