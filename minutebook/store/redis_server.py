@@ -28,6 +28,7 @@ OLDEST = 7
 IDLE_SECONDS = 5.0
 """After so long without use it is looked whether the server has closed a connection."""
 CLOCK_KEPT_SECONDS = 1.0
+ROUND_TRIP_SECONDS = 0.1
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 0.5
 LONGEST_TIMEOUT_SECONDS = 10.0
 Value = str | bytes | int | float
@@ -92,10 +93,13 @@ class Server:
         here, then = self._asked_time
         passed = time.monotonic() - here
         if not 0 <= passed < CLOCK_KEPT_SECONDS:
+            here = time.monotonic()
             seconds, microseconds = self.ask("TIME")
             then = int(seconds) + int(microseconds) / 1_000_000
-            self._asked_time = (time.monotonic(), then)
-            passed = 0.0
+            passed = time.monotonic() - here  # all of it: never behind a time that the server has given since
+            if passed > ROUND_TRIP_SECONDS:  # it was asked again and again
+                here, passed = time.monotonic(), 0.0
+            self._asked_time = (here, then)
         return then + passed
 
     def data_version(self) -> int:

@@ -153,9 +153,8 @@ class StepByStep:
     def _first_due(self) -> str | None:
         while self._dispatcher.take_dirty():
             pass
-        now = self._store.now()
-        due = {state.job.role for state in self._store.jobs() if state.state == "running" or state.not_before <= now}
-        return next((role for role in MEMORY_ROLES if role in due), None)
+        running = {state.job.role for state in self._store.jobs(state="running")}
+        return next((role for role in MEMORY_ROLES if role in running or self._store.ready([role], 1)), None)
 
 
 @contextmanager
