@@ -120,6 +120,7 @@ def as_data(reports: Sequence[Report], settings: Settings, *, estimate: bool) ->
             "unknown_rows": dict(report.unknown),
             "broken_lines": report.broken,
             "branches": list(report.branches),
+            "purged": report.purged,
             "error": report.error,
         }
         for report in reports

@@ -199,7 +199,7 @@ def examine(path: Path) -> dict[str, int]:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True, isolation_level=None)
         try:
             _check_ours(connection, path)
-            said = first_value(connection, "PRAGMA integrity_check(1)")
+            said = " ".join(first_value(connection, "PRAGMA integrity_check(1)").split())
             if said != "ok" or not first_value(connection, "PRAGMA application_id"):
                 raise StoreCorrupt(f"{path}: {said if said != 'ok' else 'an empty file'}: take another backup")
             return {name: first_value(connection, sql) or 0 for name, sql in EXAMINED.items()}
