@@ -33,8 +33,8 @@ class Row:
     after: str = ""
 
 
-def show_status(status: Status, nothing: str = NO_SESSION) -> None:
-    """The whole status on stdout. nothing: what is said where there is no session to tell of."""
+def show_status(status: Status, nothing: str = NO_SESSION, box: str = "") -> None:
+    """The whole status on stdout. nothing: what is said where there is no session to tell of. box: a line about it."""
     from rich.text import Text
 
     out = console()
@@ -44,7 +44,7 @@ def show_status(status: Status, nothing: str = NO_SESSION) -> None:
         out.print()
         for row in block:
             out.print(_line(row), soft_wrap=True)
-    notices = list(notices_of(status))
+    notices = [*notices_of(status), *([(one_line(box), "")] if box else [])]
     if notices:
         out.print()
     for notice, style in notices:

@@ -21,12 +21,13 @@ def status(ctx: click.Context, place: Place, as_json: bool) -> None:
     om status
     om status --session 3f2a --json
     """
+    from minutebook.box.state import box_line
     from minutebook.cli import showing_status
 
-    found = read_status(place.store, place.branch, place.settings)
+    found, box = read_status(place.store, place.branch, place.settings), box_line(place.store, place.settings)
     if as_json:
-        write_json(showing_status.as_data(found))
+        write_json({**showing_status.as_data(found), "box": box})
     else:
         nothing = f"No session: {ONLY_SUB_AGENTS}" if place.sessions else showing_status.NO_SESSION
-        showing_status.show_status(found, nothing)
+        showing_status.show_status(found, nothing, box)
     ctx.exit(1 if found.not_made else 0)

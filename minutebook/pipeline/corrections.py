@@ -13,6 +13,7 @@ from minutebook.pipeline.folds import PRODUCER
 from minutebook.pipeline.intake import redactor_of
 from minutebook.pipeline.outbox import outbox
 from minutebook.pipeline.outcomes import Entry, append_memory, memory_entry
+from minutebook.pipeline.readings import session_of
 from minutebook.pipeline.recall import checked_id
 from minutebook.pipeline.shapes import counted_observation, cut_content, observation_data, one_line
 from minutebook.records import (
@@ -55,6 +56,8 @@ def note(
     """
     if owner_of(branch.key):
         raise BadInput(f"{branch.key} is {owner_of(branch.key)}'s; a note is written on the machine of its session")
+    if _goes_on_elsewhere(store, branch):
+        raise BadInput(f"{branch.key} came from another machine of yours; a note about it is written there")
     clean = redactor_of(store).redact(text.strip())
     said = cut_content(one_line(clean))
     if not said:
@@ -80,6 +83,15 @@ def note(
     data = {"observations": [observation_data(observation)], "mind": PERSON, "producer": PRODUCER}
     append_memory(store, branch, [memory_entry(Entry(kind=OBSERVATIONS, covers=0, since=0, data=data, time=time))])
     return observation
+
+
+def _goes_on_elsewhere(store: Store, branch: Branch) -> bool:
+    """Whether another machine orders the branch's sources: it would have something else where the note is put."""
+    marks = store.tip(memory_stream(branch.key)).marks
+    if not marks.get(ledger.TAKEN, 0) or marks.get(ledger.BOX, 0) != ledger.BOXED:
+        return False
+    session = session_of(store, branch)
+    return session is None or not session.path  # with a path its file is here
 
 
 def _append_source(store: Store, branch: Branch, source: SourceEntry) -> None:

@@ -27,6 +27,7 @@ DIGESTS_RECORDED = "digests_recorded"
 DIGEST_BUDGET = "digest_budget"  # reflection_context_max_tokens that the digester last ran with
 BOX = "box"  # whose this memory is: this store's (0), a box's (BOXED), this store's again after they parted (PARTED)
 BOXED, PARTED = 1, 2
+TAKEN = "taken"  # 1 where the branch came from another machine, which alone goes on with its sources
 
 COVERED = (OBSERVER, REFLECTOR, DROPPER, DIGESTER, COMPACTED_FROM, COMPACTED_AT)
 """Marks that only move forward, and not by entries alone: with DIGEST_BUDGET and BOX the ones that no fold can give."""

@@ -151,7 +151,8 @@ def _taken(store: Store, branch: Branch) -> Branch:
         if parent.length() < branch.fork:
             raise NotFound(f"{branch.key}: what it shares of {branch.parent!r} is not here yet")
         made = replace(made, base_tokens=parent.tokens_before(branch.fork))
-    done = store.append(memory_stream(made.key), [], advance={ledger.BOX: ledger.BOXED}, puts=[branch_put(made)])
+    marks = {ledger.BOX: ledger.BOXED, ledger.TAKEN: 1}
+    done = store.append(memory_stream(made.key), [], advance=marks, puts=[branch_put(made)])
     return load_branch(store, made.key) if isinstance(done, Stale) else made
 
 

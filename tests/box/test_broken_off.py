@@ -94,7 +94,8 @@ class Story:
             laptop.deliver([say(f"another way {id_}", id=id_, parent=parent)], name)
 
     def word(self, laptop: Machine) -> None:
-        keys = [key for branches in keys_of(laptop.store).values() for key in branches]
+        own = f"-{self.laptops.index(laptop)}"  # about a session of the other one it is refused
+        keys = [key for name, keys in keys_of(laptop.store).items() if name.endswith(own) for key in keys]
         if keys:
             [said] = self.ids(1)
             branch = laptop.branch(self.chance.choice(keys))

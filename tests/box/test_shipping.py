@@ -12,7 +12,8 @@ from ledgers import ids_of, turns
 from machines import ORDERS, Machine, keys_of, machine, think, told
 
 from minutebook.box import passing, stepping
-from minutebook.pipeline.corrections import note
+from minutebook.errors import BadInput
+from minutebook.pipeline.corrections import note, retire
 from minutebook.pipeline.notices import read_notices
 from minutebook.pipeline.purged import bury
 from minutebook.pipeline.sessions import load_session
@@ -202,17 +203,23 @@ def test_another_machine_of_the_same_user_gets_the_same(laptops: Laptops, box: S
     assert not other.in_step().moved and not one.in_step().moved
 
 
-def test_a_note_of_the_other_machine_reaches_both(laptops: Laptops) -> None:
+def test_what_the_other_machine_takes_back_is_gone_on_both_and_a_note_is_written_at_home(
+    laptops: Laptops, box: Store
+) -> None:
+    """A note is a source entry, too: from two machines, two of them would want the same place."""
     one, other = laptops("a"), laptops("b")
     one.deliver(turns(3))
     one.in_step()
+    think(box, BOXED, "to be taken back")
     other.in_step()
-    note(other.store, other.branch(), "from the other", time="2026-05-02T11:00:00Z", timestamp="2026-05-02 11:00")
-    other.in_step()
+    with pytest.raises(BadInput, match="came from another machine of yours"):
+        note(other.store, other.branch(), "from the other", time="2026-05-02T11:00:00Z", timestamp="2026-05-02 11:00")
+    retire(other.store, other.branch(), observed("to be taken back").id, time="2026-05-02T11:00:00Z")
+    assert other.in_step().offered == 1
     one.restart()
     one.in_step()
     assert told(one.store, KEY) == told(other.store, KEY)
-    assert "from the other" in told(one.store, KEY)["texts"][-1]
+    assert "to be taken back" not in told(one.store, KEY)["texts"][-1]
 
 
 @pytest.mark.parametrize(("pull", "comes"), [("nothing", set()), ("own", set()), ("team", {BOXED})])

@@ -8,6 +8,7 @@ import pytest
 from builders import MINUTE, concluded, deliver, observed, remember, reply, say
 from commands import Om, data_of
 
+from minutebook.box.state import note_failure
 from minutebook.cli import showing_status
 from minutebook.pipeline.clocks import Reading
 from minutebook.pipeline.deliveries import Reading as Delivered
@@ -255,3 +256,14 @@ Digest              none
 Mind                extractive
 Recorded by         extractive 2
 """
+
+
+def test_status_has_a_line_about_the_box_where_one_is_set(om: Om, store: Store) -> None:
+    deliver(store, [say("hello", id="e1")])
+    assert "box" not in om("status", code=0).stdout.lower()
+    url = "https://box.example"
+    note_failure(store, url, f"{url}: does not answer")
+    said = om("status", "--set", f"box_url={url}", code=0).stdout
+    assert f"box: {url} fails since" in said and "nothing is lost" in said
+    assert data_of(om("status", "--json", "--set", f"box_url={url}", code=0))["box"].startswith("box: ")
+    assert data_of(om("status", "--json", code=0))["box"] == ""
