@@ -35,6 +35,7 @@ def test_a_backup_is_the_whole_store_in_one_private_file(om: Om, store: Store, t
     assert content(file) == (dump(store), [each.body for each in store.documents("mentions")])
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert [each.name for each in tmp_path.glob("*b.sqlite*")] == ["b.sqlite"]
+    assert file.read_bytes()[18:20] == b"\x01\x01"  # no write-ahead log: nothing has to lie beside it
 
 
 def test_in_a_folder_it_is_named_by_the_time(om: Om, store: Store, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from commands import Om, data_of
 from everything import CANARY, OTHER, fill, turns
 from ledgers import dump
 
+from minutebook.cli import erasing, erasing_plans
 from minutebook.debuglog import DebugLog, file_name
 from minutebook.errors import StoreCorrupt, StoreFull
 from minutebook.pipeline import ledger
@@ -333,6 +334,22 @@ def test_what_is_due_at_work_or_open_stays(om: Om, store: Store, aged: Aged) -> 
     assert found["kept"] == {"at work": 1, "with an open compaction": 1, "with work due": 1}
     assert (found["sessions"], len(dump(store)["sessions"])) == ([], 3)
     assert "kept: 1 at work, 1 with an open compaction, 1 with work due" in om("retention", "--days", "30").stdout
+
+
+def test_what_moves_while_it_is_looked_at_stays(
+    om: Om, store: Store, aged: Aged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aged("one", 100)
+    aged("two", 100)
+
+    def plan_of(*args: Any) -> Any:
+        deliver(store, turns("two", 4), "two")
+        return erasing_plans.plan_of(*args)
+
+    monkeypatch.setattr(erasing, "plan_of", plan_of)
+    said = om("retention", "--days", "30", "--yes", code=0).stdout
+    assert "Removed; 1 family moved meanwhile and stayed. " in said
+    assert list(dump(store)["sessions"]) == ["neutral:two"]
 
 
 def test_a_late_last_entry_by_the_hosts_clock_counts_and_one_to_come_does_not(om: Om, store: Store, aged: Aged) -> None:
