@@ -272,13 +272,9 @@ def _appended(reply: bytes, items: Sequence[Item]) -> Appended:
 
 
 def _packed_body(body: str) -> bytes:
-    """A text with a mark before it: whether it is compressed, which it is where that helps."""
+    """A text with a mark before it: whether it is compressed. No text of that length grows by it."""
     plain = packed(body)
-    if len(plain) >= COMPRESSED_FROM_BYTES:
-        small = zlib.compress(plain, 1)
-        if len(small) < 0.9 * len(plain):
-            return COMPRESSED + small
-    return PLAIN + plain
+    return PLAIN + plain if len(plain) < COMPRESSED_FROM_BYTES else COMPRESSED + zlib.compress(plain, 1)
 
 
 def _body(mark: bytes, body: bytes) -> str:
