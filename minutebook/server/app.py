@@ -1,25 +1,42 @@
 """The whole application: the door, and behind it FastAPI with the routes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from minutebook import __version__
 from minutebook.errors import MinutebookError
-from minutebook.server import reading, taking
-from minutebook.server.door import REQUEST_ID, Door, log_failure
-from minutebook.server.health import health_routes
+from minutebook.server import reading, shapes, taking
+from minutebook.server.door import Door
+from minutebook.server.health import add_health_routes
 from minutebook.server.house import House
-from minutebook.server.refusals import Hidden, Refusal, invalid, refusal_of
+from minutebook.server.refusals import Hidden, Refusal, log_failure, refusal_of
+from minutebook.server.routing import VISIT, Answer, Route, refusals
 
 ABOUT = "A team's box: laptops send what happened, workers remember it, and the memory comes back."
 OF_STATUS = {404: "no_such_page", 405: "method_not_allowed"}
-ERRORS = (HTTPException, RequestValidationError, Refusal, Hidden, MinutebookError, RecursionError, Exception)
-FAULTS_NAMED = 5
+ERRORS = (HTTPException, Refusal, Hidden, MinutebookError, RecursionError, Exception)
+RouteRow = tuple[str, Callable[..., Answer], type[BaseModel]]
+TAKING: Sequence[RouteRow] = (
+    ("/v1/sources", taking.push_sources, shapes.LengthsAnswer),
+    ("/v1/memory", taking.push_memory, shapes.LengthsAnswer),
+)
+READING: Sequence[RouteRow] = (
+    ("/v1/memory", reading.memory, shapes.EntriesAnswer),
+    ("/v1/me", reading.me, shapes.MeAnswer),
+    ("/v1/sources", reading.sources, shapes.EntriesAnswer),
+    ("/v1/sessions", reading.sessions, shapes.SessionsAnswer),
+    ("/v1/status", reading.status, shapes.StatusAnswer),
+    ("/v1/view", reading.view, shapes.ViewAnswer),
+    ("/v1/recall", reading.recall_record, shapes.RecallAnswer),
+    ("/v1/search", reading.search_branch, shapes.SearchAnswer),
+    ("/v1/notices", reading.notices, shapes.NoticesAnswer),
+    ("/v1/compaction", reading.compaction, shapes.CompactionAnswer),
+)
 
 
 def make_app(house: House) -> Door:
@@ -39,29 +56,35 @@ def routes_of(house: House) -> FastAPI:
         redirect_slashes=False,
         telemetry={"tracing": False},  # the door has its own spans, which hold no contents
     )
-    for router in (reading.router, taking.router, health_routes(house)):
-        app.include_router(router)
+    add_health_routes(app, house)
+    _add_routes(app)
     for kind in ERRORS:
         app.add_exception_handler(kind, _answer_error)
     return app
 
 
+def _add_routes(app: FastAPI) -> None:
+    def add(method: str, path: str, *more: int, **about: Any) -> None:
+        app.router.add_api_route(
+            path, methods=[method], route_class_override=Route, responses=refusals(*more), tags=["v1"], **about
+        )
+
+    for path, endpoint, answer in TAKING:
+        add("POST", path, 403, 409, 410, endpoint=endpoint, response_model=answer)
+    add("POST", "/v1/lengths", endpoint=reading.many_lengths, response_model=shapes.ManyLengthsAnswer)
+    for path, endpoint, answer in READING:
+        add("GET", path, endpoint=endpoint, response_model=answer)
+
+
 async def _answer_error(request: Request, error: Exception) -> Response:
-    refusal, request_id = _refusal_of(error), request.scope[REQUEST_ID]
+    refusal, request_id = _refusal_of(error), request.scope[VISIT].id
     log_failure(request_id, error, refusal)
     body = refusal.body(request_id)
     return Response(body, refusal.status, {**refusal.headers}, media_type="application/json")
 
 
 def _refusal_of(error: Exception) -> Refusal:
-    if isinstance(error, RequestValidationError):
-        return invalid("; ".join(map(_fault, error.errors()[:FAULTS_NAMED])))
     if isinstance(error, HTTPException):
         name = OF_STATUS.get(error.status_code, "bad_request")
         return Refusal(error.status_code, name, str(error.detail), {**(error.headers or {})})
     return refusal_of(error)
-
-
-def _fault(fault: Mapping[str, Any]) -> str:
-    """Where it is and what is wrong, never the value."""
-    return f"{'.'.join(str(step) for step in fault['loc'])}: {fault['msg']}"

@@ -96,26 +96,23 @@ class Caller:
         known = find_session(self.house.store, box_key(self.user, session.key))
         if known is not None and not self.token.covers(known.project):
             raise Hidden
-        for key in filter(None, (branch.key, branch.parent, branch.lineage)):
-            self._check_own(box_key(self.user, key), must_exist=False)
+        for key in dict.fromkeys(filter(None, (branch.key, branch.parent, branch.lineage))):
+            there = find_branch(self.house.store, box_key(self.user, key))
+            if there is not None and not self._is_writable(there):
+                raise Hidden
         return session if known is None else replace(session, project=known.project)
 
     def writable(self, key: str) -> Branch:
         """A branch of the user's own that the token covers; Hidden."""
-        branch = self._check_own(box_key(self.user, key), must_exist=True)
-        assert branch is not None
-        return branch
-
-    def _check_own(self, key: str, *, must_exist: bool) -> Branch | None:
-        branch = find_branch(self.house.store, key)
-        readable = self._is_readable(branch)
-        if branch is None:
-            if must_exist:
-                raise Hidden
-            return None
-        if not readable or owner_of(branch.host) != self.user:
+        branch = find_branch(self.house.store, box_key(self.user, key))
+        if branch is None or not self._is_writable(branch):
             raise Hidden
         return branch
+
+    def _is_writable(self, branch: Branch) -> bool:
+        """Whether it is the user's own, and the token covers it and all that it rests on."""
+        chain = ledger.chain_of(self.house.store, branch) if branch.parent else [branch]
+        return all(owner_of(each.host) == self.user and self.token.covers(each.project) for each in chain)
 
     # -- the audit log
 

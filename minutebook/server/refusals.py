@@ -1,5 +1,6 @@
 """What the door says when it does not do what was asked: one shape, `{error, message, request_id}`, and no insides."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -20,6 +21,7 @@ PURGED = "purged:"
 """How the message begins that receive_sources and receive_memory raise for a purged session of the user's own."""
 RETRY_SECONDS = 5
 MESSAGE_CHARACTERS = 500
+logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)  # not frozen: frameworks set what every exception has
@@ -79,3 +81,9 @@ def _of_store(error: MinutebookError) -> Refusal:
     if isinstance(error, StoreFull):
         return Refusal(503, "store_full", "the store is full; try again later", later)
     return Refusal(503, "store_failed", "the store cannot be used just now; try again later", later)
+
+
+def log_failure(request_id: str, error: Exception, refusal: Refusal) -> None:
+    """What went wrong in here, for who runs the box; a traceback where nobody expected it."""
+    if refusal.status >= 500:
+        logger.error("request %s: %s", request_id, error, exc_info=error if refusal.status == 500 else None)

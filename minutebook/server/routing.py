@@ -1,19 +1,31 @@
-"""How routes are written: a caller that is known, JSON that is read strictly, answers that any text fits into."""
+"""How a route runs: in one thread, the token first, then what was asked, then the work.
 
-from collections.abc import Callable, Coroutine
-from typing import Annotated, Any
+FastAPI finds the route and writes its description; what was asked is read here, so that a body which cannot be used is
+no secret's way around the token, and one request costs one change of threads.
+"""
 
-from fastapi import Depends, Query, Request, Security
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Annotated, Any, get_origin, get_type_hints
+from urllib.parse import parse_qsl
+
+from fastapi import Depends, Request
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
+from pydantic import BaseModel, ValidationError
+from starlette.concurrency import run_in_threadpool
 
 from minutebook.server.callers import Caller
-from minutebook.server.door import CALLER
-from minutebook.server.refusals import Refusal
-from minutebook.server.shapes import KEY_CHARACTERS, PAGE_MAX, POSITION_MAX, ErrorAnswer
+from minutebook.server.refusals import Refusal, invalid
+from minutebook.server.shapes import ErrorAnswer, NoQuestion
 from minutebook.server.strictjson import BadJson, loads
+from minutebook.server.visits import Visit
 from minutebook.store import codec
+
+VISIT = "minutebook.visit"
+BODY = "minutebook.body"
+FIELDS_MAX = 20
+FAULTS_NAMED = 5
 
 _REASONS = {
     400: "The request is no proper HTTP or JSON.",
@@ -25,12 +37,12 @@ _REASONS = {
     409: "The box holds other entries at this place.",
     410: "The session was purged, and is not taken in again.",
     413: "The body is over serve_body_max_bytes.",
-    415: "The body has a content encoding.",
     414: "The address is too long.",
+    415: "The body is no JSON, or has a content encoding.",
     421: "The Host header names another server.",
     422: "Something in the request is of a wrong type, or outside of its limits.",
-    431: "The headers are too large.",
     429: "More than serve_requests_per_minute; Retry-After says when to go on.",
+    431: "The headers are too large.",
     503: "The store does not answer, is busy or full; Retry-After says when to try again.",
 }
 _ALWAYS = (400, 401, 404, 405, 408, 413, 414, 415, 421, 422, 429, 431, 503)
@@ -50,36 +62,68 @@ class Answer(Response):
         return codec.to_json(content).encode()
 
 
-class _StrictRequest(Request):
-    async def json(self) -> Any:
-        try:
-            return loads(await self.body())
-        except BadJson as error:
-            raise Refusal(400, "bad_json", str(error)) from None
-
-
-class StrictRoute(APIRoute):
-    """A route whose body is read by strictjson."""
+class Route(APIRoute):
+    """A route whose function takes a caller, and, as `asked`, a pydantic model: of the address (Query), or the body."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handler = super().get_route_handler()
+        endpoint, (model, in_body) = self.endpoint, _asked_by(self.endpoint)
 
-        async def strict(request: Request) -> Response:
-            return await handler(_StrictRequest(request.scope, request.receive))
+        def run(visit: Visit, body: bytes) -> Response:
+            caller = visit.caller()
+            values = _body_of(visit, body) if in_body else _query_of(visit)
+            question = _checked(model, values)
+            answer: Response = endpoint(caller) if model is NoQuestion else endpoint(caller, question)
+            return answer
 
-        return strict
+        async def handle(request: Request) -> Response:
+            return await run_in_threadpool(run, request.scope[VISIT], request.scope[BODY])
+
+        return handle
+
+
+def _asked_by(endpoint: Callable[..., Any]) -> tuple[type[BaseModel], bool]:
+    """The model of what is asked, and whether it is the body."""
+    hint = get_type_hints(endpoint, include_extras=True).get("asked", NoQuestion)
+    in_address = get_origin(hint) is Annotated
+    return (hint.__origin__ if in_address else hint), not in_address and hint is not NoQuestion
+
+
+def _checked(model: type[BaseModel], values: Any) -> BaseModel:
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        faults = error.errors(include_url=False, include_input=False)[:FAULTS_NAMED]
+        raise invalid("; ".join(map(_fault, faults))) from None
+
+
+def _body_of(visit: Visit, body: bytes) -> Any:
+    kind = visit.header(b"content-type").partition(b";")[0].strip().lower()
+    if kind != b"application/json":
+        raise Refusal(415, "unsupported", "send JSON, and say so: Content-Type: application/json")
+    try:
+        return loads(body)
+    except BadJson as error:
+        raise Refusal(400, "bad_json", str(error)) from None
+
+
+def _query_of(visit: Visit) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(
+            visit.scope["query_string"].decode("ascii"), keep_blank_values=True, max_num_fields=FIELDS_MAX
+        )
+    except ValueError:  # more fields than any route has, or bytes that no address has
+        raise invalid("the address cannot be read") from None
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise invalid("a name stands twice in the address")
+    return values
+
+
+def _fault(fault: Mapping[str, Any]) -> str:
+    """Where it is and what is wrong, never the value."""
+    return f"{'.'.join(str(step) for step in fault['loc']) or 'body'}: {fault['msg']}"
 
 
 _bearer = HTTPBearer(auto_error=False, description="A token that `om token create` made.")
-
-
-async def _signed(request: Request, given: Annotated[Any, Security(_bearer)]) -> Caller:
-    """The door has looked at the token; `given` is for the description."""
-    caller: Caller = request.scope[CALLER]
-    return caller
-
-
-Signed = Annotated[Caller, Depends(_signed)]
-BranchKey = Annotated[str, Query(min_length=1, max_length=KEY_CHARACTERS, description="A branch's key.")]
-After = Annotated[int, Query(ge=0, le=POSITION_MAX, description="How many entries to pass over.")]
-Limit = Annotated[int, Query(ge=1, le=PAGE_MAX)]
+Signed = Annotated[Caller, Depends(_bearer)]
+"""Who asks. For FastAPI, which describes it and never fills it in, a bearer token."""

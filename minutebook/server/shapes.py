@@ -11,11 +11,75 @@ MARKS_MAX = 50
 PAGE_MAX = 1_000
 QUERY_CHARACTERS = 4_000
 HITS_MAX = 100
+SESSIONS_MAX = 200
 POSITION_MAX = 2**53 - 1
 
 Key = Annotated[str, Field(min_length=1, max_length=KEY_CHARACTERS)]
 Position = Annotated[int, Field(ge=0, le=POSITION_MAX)]
+Limit = Annotated[int, Field(ge=1, le=PAGE_MAX)]
 Row = dict[str, Any]
+
+
+class Question(BaseModel):
+    """What stands in an address: exactly these names."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class NoQuestion(Question):
+    """Nothing is asked."""
+
+
+class BranchQuestion(Question):
+    """branch: a key as this token's user sees it."""
+
+    branch: Key
+
+
+class EntriesQuestion(BranchQuestion):
+    """after: how many entries to pass over."""
+
+    after: Position = 0
+    limit: Limit = PAGE_MAX
+
+
+class ViewQuestion(BranchQuestion):
+    """full: all active memory, not only what the last compaction showed."""
+
+    full: bool = False
+
+
+class RecallQuestion(BranchQuestion):
+    """id: of a record, as shown in brackets."""
+
+    id: Annotated[str, Field(pattern="^[0-9a-f]{12}$")]
+
+
+class SearchQuestion(BranchQuestion):
+    """q: any text; there is no syntax."""
+
+    q: Annotated[str, Field(min_length=1, max_length=QUERY_CHARACTERS)]
+    limit: Annotated[int, Field(ge=1, le=HITS_MAX)] = 10
+
+
+class CompactionQuestion(BranchQuestion):
+    """boundary: the position of the first entry that stays. keep: instead, about so many tokens of newest entries."""
+
+    boundary: Position | None = None
+    keep: Position | None = None
+
+
+class SessionsQuestion(Question):
+    """after: what `next` said, nothing for all."""
+
+    after: Annotated[str, Field(max_length=KEY_CHARACTERS)] = ""
+    limit: Annotated[int, Field(ge=1, le=SESSIONS_MAX)] = 100
+
+
+class NoticesQuestion(Question):
+    """after: how many notices to pass over."""
+
+    after: Position = 0
 
 
 class Body(BaseModel):

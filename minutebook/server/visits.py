@@ -3,12 +3,17 @@
 import asyncio
 import re
 import secrets
+import sys
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from minutebook.server.callers import Caller
+from minutebook.server.house import House
+from minutebook.server.limits import is_loopback
 from minutebook.server.refusals import Refusal
+from minutebook.server.tokens import token_of
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -17,6 +22,8 @@ Send = Callable[[Message], Awaitable[None]]
 
 HEADERS_MAX_BYTES = 32_768
 TARGET_MAX_BYTES = 60_000
+SMALL_BODY_BYTES = 65_536
+"""So much is kept of anybody's body while their token is looked up."""
 BODY_SECONDS = 60.0
 """A body that has not come by then is given up."""
 LINGER_SECONDS = 2.0
@@ -31,6 +38,8 @@ SECURITY_HEADERS = [
     (b"x-frame-options", b"DENY"),
 ]
 METHODS = ("GET", "POST", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS")
+FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-real-ip")
+GIVE_A_TOKEN = "give a token that is valid: Authorization: Bearer mb_…"
 ONCE = (b"host", b"authorization", b"content-length", b"content-type", b"transfer-encoding")
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
@@ -43,8 +52,13 @@ class Gone(Exception):
 
 @dataclass(slots=True)
 class Visit:
-    """A request. status: of the answer, 0 before it begins. unread: whether some of its body may still come."""
+    """A request. route: the path of its route. status: of the answer, 0 before it begins.
 
+    unread: whether some of its body may still come.
+    """
+
+    house: House
+    route: str
     scope: Scope
     receive: Receive
     send: Send
@@ -52,6 +66,7 @@ class Visit:
     began: float = field(default_factory=time.perf_counter)
     status: int = 0
     unread: bool = True
+    _caller: Caller | None = None
 
     def __post_init__(self) -> None:
         given = self.header(b"x-request-id")
@@ -66,6 +81,31 @@ class Visit:
     def header(self, name: bytes) -> bytes:
         """The first value of a header, b"" without one."""
         return next((value for each, value in self.scope["headers"] if each == name), b"")
+
+    def is_local(self) -> bool:
+        """Whether a program of this machine asks for itself: what a proxy forwards comes from elsewhere."""
+        client = self.scope.get("client")
+        return client is not None and is_loopback(client[0]) and not any(map(self.header, FORWARDED))
+
+    def caller(self) -> Caller:
+        """Who asks; raises a Refusal without a valid token, or when it asks too much. Reads the store."""
+        if self._caller is None:
+            scheme, _, text = self.header(b"authorization").decode("latin-1").partition(" ")
+            is_bearer = scheme.lower() == "bearer"
+            token = token_of(self.house.store, text.strip(), clock=self.house.clock) if is_bearer else None
+            if token is None:
+                raise Refusal(401, "unauthorized", GIVE_A_TOKEN, {"WWW-Authenticate": "Bearer"})
+            wait = self.house.rate.wait_seconds(token.id)
+            if wait:
+                later = {"Retry-After": str(int(wait) + 1)}
+                raise Refusal(429, "too_many", "too many requests for this token in a minute", later)
+            self._caller = Caller(self.house, token, self.id, self.route)
+        return self._caller
+
+    def has_large_body(self) -> bool:
+        """Whether the body is one that is read only for a valid token; one of unknown length is."""
+        length = self.header(b"content-length")
+        return bool(self.header(b"transfer-encoding")) or (bool(length) and _number(length) > SMALL_BODY_BYTES)
 
     def check_headers(self) -> None:
         """Raise a Refusal where they are too large, one comes twice that must not, or two of them disagree."""
@@ -84,7 +124,7 @@ class Visit:
     async def body(self, max_bytes: int) -> bytes:
         """The whole body; raises a Refusal as soon as it is too large or too late."""
         length = self.header(b"content-length")
-        if length and not (_LENGTH.fullmatch(length) and int(length) <= max_bytes):
+        if length and _number(length) > max_bytes:
             raise too_large(max_bytes)
         try:
             async with asyncio.timeout(BODY_SECONDS):
@@ -142,6 +182,10 @@ class Visit:
                     self.unread = message.get("more_body", False)
         except TimeoutError:
             return
+
+
+def _number(length: bytes) -> int:
+    return int(length) if _LENGTH.fullmatch(length) else sys.maxsize
 
 
 def too_large(max_bytes: int) -> Refusal:

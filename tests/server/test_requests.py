@@ -59,9 +59,9 @@ def test_another_scheme_is_no_token(door: RunningDoor, alice: str, scheme: str) 
     assert door.ask("GET", "/v1/me", headers={"Authorization": f"bearer {alice}"}).status == 200
 
 
-def test_an_unknown_page_needs_a_token_too(door: RunningDoor, alice: str) -> None:
-    assert door.get("/v1/nothing").status == 401
-    assert (door.get("/v1/nothing", alice).status, door.get("/docs", alice).status) == (404, 404)
+def test_there_are_no_other_pages(door: RunningDoor, alice: str) -> None:
+    for path in ("/", "/docs", "/redoc", "/v1", "/v1/nothing", "/static/x.js"):
+        assert (door.get(path).status, door.get(path, alice).error) == (404, "no_such_page")
 
 
 # -- ids, headers, errors ------------------------------------------------------------------------------------------
@@ -106,13 +106,13 @@ HEAD = b"GET /v1/me HTTP/1.1\r\n"
         (b"GET /v1/me HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n", 400),
         (b"GET /v1/me HTTP/1.1\r\n\r\n", 400),
         (b"GET /v1/me HTTP/1.0\r\n\r\n", 421),
-        (b"GET http://evil.example/v1/me HTTP/1.1\r\nHost: localhost\r\n\r\n", 401),
+        (b"GET http://evil.example/v1/me HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
         (b"GET //v1/me HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer TOKEN\r\n\r\n", 404),
         (b"GET /v1//me HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer TOKEN\r\n\r\n", 404),
         (b"GET /v1/me/ HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer TOKEN\r\n\r\n", 404),
         (b"GET /v1/%2e%2e/healthz HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer TOKEN\r\n\r\n", 404),
-        (b"GET /healthz/../v1/me HTTP/1.1\r\nHost: localhost\r\n\r\n", 401),
-        (b"GET /healthz%2f..%2fv1/me HTTP/1.1\r\nHost: localhost\r\n\r\n", 401),
+        (b"GET /healthz/../v1/me HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+        (b"GET /healthz%2f..%2fv1/me HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
         (b"GET /v1/me;x=1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer TOKEN\r\n\r\n", 404),
         (b"GET /V1/ME HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer TOKEN\r\n\r\n", 404),
         (b"GET /v1/me%00 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer TOKEN\r\n\r\n", 404),
@@ -169,7 +169,7 @@ HEAD = b"GET /v1/me HTTP/1.1\r\n"
                 b"POST /v1/lengths HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer TOKEN\r\n"
                 b'Content-Type: text/plain\r\nContent-Length: 15\r\n\r\n{"branches":[]}'
             ),
-            422,
+            415,
         ),
     ],
 )
