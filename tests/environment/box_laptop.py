@@ -47,12 +47,12 @@ class Laptop:
         with closing(self.store()) as store:
             self._deliver(store, rng.randrange(2, 8))
             branch = load_branch(store, load_session(store, self.key).branch)
-            done = Counter(entries=0)
+            done = Counter[str]()
             if rng.random() < NOTES:
                 self._note(store, branch)
                 done["notes"] += 1
             if rng.random() < COMPACTIONS:
-                done["compactions"] += self._compact(store, branch)
+                done["compactions"] += int(self._compact(store, branch))
         return done
 
     def finish(self) -> None:
