@@ -123,6 +123,12 @@ def origin_put(store: Store, branch: Branch, first: SourceEntry) -> list[Put]:
     return _origin_puts(branch, first, there=store.get(ORIGINS, _origin_key(branch.host, first)))
 
 
+def origin_of(store: Store, host: str, first_id: str) -> str | None:
+    """The branch that is found by this first entry of its own, None when there is none."""
+    document = store.get(ORIGINS, f"{host}:{first_id}")
+    return codec.from_json(document.body)["branch"] if document else None
+
+
 def _origin_puts(branch: Branch, first: SourceEntry, *, there: Document | None) -> list[Put]:
     if branch.kind == "subagent" or there is not None:
         return []
