@@ -10,6 +10,7 @@ from minutebook.pipeline.branches import list_branches, load_branch
 from minutebook.pipeline.compaction import compose_memory
 from minutebook.pipeline.corrections import note, retire
 from minutebook.pipeline.deliveries import HostCompaction, ImportedMemory
+from minutebook.pipeline.exporting import note_export, select
 from minutebook.pipeline.folds import confirm_fold
 from minutebook.pipeline.intake import mark_ended
 from minutebook.pipeline.outcomes import Entry, append_memory, memory_entry
@@ -61,6 +62,7 @@ def fill(store: Store, session: str = "s1", word: str = CANARY, *, host: str = "
     for branch in (load_branch(store, main), fork):
         learn(store, branch, word)
     noted(store, load_branch(store, main), word)
+    note_export(store, f"/home/me/{word}.jsonl", select(store, [main]))
     copies = (f"{main}-copy", f"{main}-follower")
     return Everything(main, (main, f"{main}/{word}-agent"), copies)
 

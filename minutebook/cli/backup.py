@@ -8,10 +8,14 @@ from pathlib import Path
 
 import click
 
+from minutebook.cli.exporting import written_file
 from minutebook.cli.options import JSON, placed
 from minutebook.cli.place import Place
-from minutebook.cli.showing import counted, harmless, write, write_json
-from minutebook.errors import BadInput, StoreError
+from minutebook.cli.showing import counted, harmless, remark, write, write_json
+from minutebook.errors import BadInput
+from minutebook.pipeline.exportfile import Memories, Sources, read_blocks
+from minutebook.pipeline.exporting import as_lines, export_rows, select
+from minutebook.pipeline.sessions import Session
 from minutebook.store.sqlite_file import Database, examine, translated
 
 
@@ -25,7 +29,7 @@ def backup(place: Place, target: Path, verify: bool, force: bool, as_json: bool)
     """Copy the whole store into a file, as of one moment, while others go on writing; the copy is checked.
 
     In a folder the file is named by the time. To restore, stop the workers, and move a backup to where the store was.
-    Of a Redis store an export is written, which `om import` takes.
+    Of a Redis store an export is written, which `om import` takes; copies of Redis' own files are up to its operator.
 
     \b
     om backup ~/backups
@@ -36,12 +40,13 @@ def backup(place: Place, target: Path, verify: bool, force: bool, as_json: bool)
         return
     source = place.store
     target = target.absolute()
-    if not isinstance(source, Database):
-        _export(place, _file_in(target, ".jsonl"), force, as_json)
-        return
-    file = _file_in(target, ".sqlite")
+    file = _file_in(target, ".sqlite" if isinstance(source, Database) else ".jsonl")
     check_free(file, force, place.store_file)
-    _copy(source, file, force)
+    if isinstance(source, Database):
+        _copy(source, file, force)
+    else:
+        _export(place, file, force)
+        remark("om: a store on a server is written as an export; tokens, accounts and counts of runs are not in it")
     _report(file, as_json, "written and checked")
 
 
@@ -99,11 +104,20 @@ def _to_disk(path: Path) -> None:
         os.close(handle)
 
 
+def _export(place: Place, file: Path, force: bool) -> None:
+    """Of a store on a server: its ledger with tombstones and redaction key, as `om export` writes it."""
+    selection = select(place.store)
+    with written_file(str(file), force) as lines:
+        for line in as_lines(export_rows(place.store, selection, with_redaction_key=True)):
+            lines.write(line)
+
+
 def _report(file: Path, as_json: bool, what: str) -> None:
-    if file.suffix == ".jsonl":
-        raise BadInput(f"{file}: an export; `om import --check`? see `om import --help`")
-    found = examine(file)
-    size = file.stat().st_size
+    with translated(file):
+        size = file.stat().st_size
+        with file.open("rb") as opened:
+            is_export = opened.read(1) == b"{"
+    found = _counts_of_export(file) if is_export else examine(file)
     if as_json:
         write_json({"file": str(file), "bytes": size, **found})
         return
@@ -112,8 +126,20 @@ def _report(file: Path, as_json: bool, what: str) -> None:
         counted(found["sources"], "source entry", "source entries"),
         counted(found["memory"], "memory entry", "memory entries"),
     ]
-    write(harmless(f"{file}: {what}: {', '.join(held)}; format {found['format']}, {size / 1024**2:,.1f} MB"))
+    kind = "an export" if is_export else f"format {found['format']}"
+    write(harmless(f"{file}: {what}: {', '.join(held)}; {kind}, {size / 1024**2:,.1f} MB"))
 
 
-def _export(place: Place, file: Path, force: bool, as_json: bool) -> None:
-    raise StoreError("not yet")
+def _counts_of_export(file: Path) -> dict[str, int]:
+    """Read every row; BadInput where one is missing or wrong."""
+    counts = {"sessions": 0, "sources": 0, "memory": 0}
+    with file.open("rb") as lines:
+        for block in read_blocks(lines, str(file)):
+            match block:
+                case Session():
+                    counts["sessions"] += 1
+                case Sources():
+                    counts["sources"] += len(block.entries)
+                case Memories():
+                    counts["memory"] += len(block.entries)
+    return counts

@@ -15,6 +15,7 @@ from minutebook.errors import StoreError
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import find_branch, memory_stream
 from minutebook.pipeline.erasing import Erasure, families_of
+from minutebook.pipeline.exporting import list_exports
 from minutebook.pipeline.sessions import Session
 from minutebook.pipeline.status import read_status
 from minutebook.places import data_dir
@@ -61,6 +62,7 @@ def plan_of(place: Place, erasure: Erasure, tokens: Sequence[str]) -> Plan:
         sessions=sessions,
         tokens=tokens,
         logs=_logs(sessions),
+        exports=[f"{each.path} of {each.time[:10]}" for each in list_exports(place.store) if going & {*each.sessions}],
         boxed=sum(_is_boxed(place.store, session) for session in sessions),
         box_url=place.settings.box_url or "",
     )

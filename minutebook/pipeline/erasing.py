@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from minutebook.errors import BadInput
 from minutebook.pipeline.branches import BRANCHES, list_branches, memory_stream, source_stream
 from minutebook.pipeline.checkpoints import LINKS, PAGES, TOTALS
+from minutebook.pipeline.exporting import EXPORTS
 from minutebook.pipeline.folds import COMPOSITIONS
 from minutebook.pipeline.following import ORIGINS
 from minutebook.pipeline.mentions import MENTIONS
@@ -136,9 +137,21 @@ def finish_erasures(store: Store) -> int:
             _keep_costs(store, shelf.documents([key], ()), first[key])
         store.erase(streams, documents, [*branches])
     forget_about(store, sessions | branches)
+    _forget_exports(store, sessions)
     for stone in stones:
         bury(store, stone.rest["sessions"][0], reason=stone.reason)
     return len(stones)
+
+
+def _forget_exports(store: Store, sessions: Collection[str]) -> None:
+    """Take the sessions out of the notes of exports that were written; who purges was told of them before."""
+    for document in store.documents(EXPORTS):
+        body = codec.from_json(document.body)
+        kept = [key for key in body["sessions"] if key not in sessions]
+        if not kept:
+            store.delete(EXPORTS, document.key)
+        elif len(kept) < len(body["sessions"]):
+            store.put(Put(EXPORTS, document.key, codec.to_json({**body, "sessions": kept})))
 
 
 def forget_branch(store: Store, branch: Branch) -> None:

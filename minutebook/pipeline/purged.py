@@ -4,11 +4,12 @@ One document for each, in the collection PURGED. Its key is a hash: the store do
 name. It says when and why, and, while an erasure is under way, what is to be removed together.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
 from minutebook.pipeline.notices import tell
+from minutebook.pipeline.sessions import SESSIONS
 from minutebook.pipeline.workbook import iso_time
 from minutebook.store import codec
 from minutebook.store.kernel import Put, Store
@@ -71,6 +72,21 @@ def unfinished(store: Store) -> list[Tombstone]:
 def forget_tombstone(store: Store, session_key: str) -> bool:
     """Allow a purged session again; False when it has no tombstone."""
     return store.delete(PURGED, tombstone_key(session_key))
+
+
+def living(store: Store) -> set[str]:
+    """Keys of the tombstones that the sessions of this store would have."""
+    return {tombstone_key(document.key) for document in store.documents(SESSIONS)}
+
+
+def keep_tombstone(store: Store, key: str, body: Mapping[str, object], alive: Collection[str]) -> None:
+    """Take over a tombstone of another store, but what was under way there, and not of a session that lives here.
+
+    alive: of `living`.
+    """
+    if key not in alive:
+        said = {name: str(body.get(name, "")) for name in ("time", "reason")}
+        store.put(Put(PURGED, key, codec.to_json({"v": codec.VERSION, **said, "rest": {}}), if_version=0))
 
 
 def _tombstone(body: str) -> Tombstone:

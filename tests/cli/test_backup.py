@@ -173,3 +173,23 @@ def test_a_full_disk_leaves_nothing_behind(
     monkeypatch.setattr(SqliteStore, "copy_to", full)
     om("backup", str(tmp_path / "b.sqlite"), code=1)
     assert not list(tmp_path.glob("*b.sqlite*"))
+
+
+def test_of_a_store_on_a_server_an_export_is_written(om: Om, project: Path, redis_url: str, tmp_path: Path) -> None:
+    file, back = tmp_path / "b.jsonl", tmp_path / "back.sqlite"
+    with closing(open_store(redis_url)) as store:
+        fill(store)
+        before = dump(store)
+    result = om("backup", str(file), "--store", redis_url, code=0)
+    assert "written as an export; tokens, accounts and counts of runs are not in it" in result.stderr
+    assert "b.jsonl: written and checked: 4 sessions, 20 source entries, " in result.stdout
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "is there already" in om("backup", str(file), "--store", redis_url, code=2).stderr
+    om("import", str(file), "--store", str(back), code=0)
+    with closing(open_store(str(back))) as restored:
+        assert {key: value["memory"] for key, value in dump(restored)["branches"].items()} == {
+            key: value["memory"] for key, value in before["branches"].items()
+        }
+    whole = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(whole[:5] + whole[6:]))
+    assert om("backup", "--verify", str(file), code=2).stderr.startswith(f"om: {file}, line ")

@@ -47,6 +47,7 @@ def test_a_dry_run_says_what_would_go_and_removes_nothing(om: Om, store: Store) 
     said = om("purge", "--session", full.main, "--with-copies", code=0).stdout
     assert said.startswith("Would remove:\n") and said.endswith("Nothing was removed. --yes does it.\n")
     assert "4 sessions, 4 branches, 20 source entries, " in said
+    assert f"\n  export /home/me/{CANARY}.jsonl of 20" in said
     assert dump(store) == before and not is_purged(store, full.main)
 
 

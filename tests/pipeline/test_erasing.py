@@ -18,10 +18,18 @@ from minutebook.pipeline.branches import find_branch, list_branches, load_branch
 from minutebook.pipeline.compaction import compose_memory, look_at_memory
 from minutebook.pipeline.corrections import note
 from minutebook.pipeline.erasing import Erasure, derived_of, erase_all, families_of, finish_erasures, is_purged
+from minutebook.pipeline.exporting import list_exports, note_export, select
 from minutebook.pipeline.forks import fork_branch
 from minutebook.pipeline.notices import read_notices
 from minutebook.pipeline.outcomes import Entry, Outcome, Refused, commit_outcome, memory_entry
-from minutebook.pipeline.purged import PURGED, forget_tombstone, unfinished
+from minutebook.pipeline.purged import (
+    PURGED,
+    forget_tombstone,
+    keep_tombstone,
+    living,
+    tombstone_key,
+    unfinished,
+)
 from minutebook.pipeline.sessions import SessionMoved, find_session, load_session
 from minutebook.pipeline.shapes import observation_data
 from minutebook.records import OBSERVATIONS
@@ -235,6 +243,27 @@ def test_a_tombstone_says_nothing_of_the_session(store: Store) -> None:
         body = json.loads(document.body)
         assert len(document.key) == 32
         assert set(body) == {"v", "time", "reason", "rest"} and (body["reason"], body["rest"]) == ("purge", {})
+
+
+def test_a_tombstone_of_another_store_is_kept_but_not_for_a_session_that_lives_here(store: Store) -> None:
+    """Nor what was under way there: it would name sessions of this store."""
+    deliver(store, turns("a", 2), "alive")
+    body = {"v": 1, "time": "2026-05-02T10:30:00Z", "reason": "purge", "rest": {"sessions": ["neutral:alive"]}}
+    for key in ("neutral:alive", "neutral:gone"):
+        keep_tombstone(store, tombstone_key(key), body, living(store))
+    assert not is_purged(store, "neutral:alive")
+    stone = is_purged(store, "neutral:gone")
+    assert stone and (stone.time, stone.reason, stone.rest) == ("2026-05-02T10:30:00Z", "purge", {})
+
+
+def test_a_purged_session_leaves_the_notes_of_exports_that_hold_others(store: Store) -> None:
+    deliver(store, turns("a", 2), "one")
+    deliver(store, turns("b", 2), "two")
+    note_export(store, "/all.jsonl", select(store))
+    purge(store, "neutral:one")
+    assert [(each.path, each.sessions) for each in list_exports(store)] == [("/all.jsonl", ("neutral:two",))]
+    purge(store, "neutral:two")
+    assert list_exports(store) == []
 
 
 # -- deaths and races ----------------------------------------------------------------------------------------------
