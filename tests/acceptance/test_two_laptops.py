@@ -1,6 +1,6 @@
 """Two homes as two laptops and a box, all as real processes: `om serve`, `om worker`, `om sync`, `om compact`.
 
-MINUTEBOOK_SYNC_KILLS=N kills `om sync` N times in the last test instead of four.
+MINUTEBOOK_SYNC_KILLS=N kills `om sync` N times in the last test instead of three.
 """
 
 import os
@@ -22,7 +22,7 @@ from minutebook.store.opening import open_store
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "orders-service.jsonl"
 KEY = "claude_code:8997d5de-3b7f-43f6-a8d6-cb3bda2a268c"
 PATIENCE_SECONDS = 60.0
-KILLS = int(os.environ.get("MINUTEBOOK_SYNC_KILLS", "4"))
+KILLS = int(os.environ.get("MINUTEBOOK_SYNC_KILLS", "3"))
 PROJECT = "orders-service"
 
 
@@ -140,7 +140,12 @@ def until(condition: Callable[[], object], seconds: float = PATIENCE_SECONDS) ->
         time.sleep(0.05)
 
 
-@pytest.fixture(params=["sqlite", "redis"])
+ON_BOTH = pytest.mark.parametrize("team", ["sqlite", "redis"], indirect=True)
+ON_REDIS = pytest.mark.parametrize("team", ["redis"], indirect=True)
+ON_SQLITE = pytest.mark.parametrize("team", ["sqlite"], indirect=True)
+
+
+@pytest.fixture
 def team(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Team]:
     kept = request.param == "sqlite"
     url = str(tmp_path / "box.sqlite") if kept else str(request.getfixturevalue("redis_url"))
@@ -148,6 +153,7 @@ def team(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Team]:
         yield Team(tmp_path, url, stack)
 
 
+@ON_BOTH
 @pytest.mark.timeout(300)
 def test_what_one_laptop_sends_comes_back_to_the_compaction_of_both(team: Team) -> None:
     """A session grows on one laptop while the box thinks; the other laptop, and a colleague, compose the same bytes."""
@@ -177,18 +183,19 @@ def test_what_one_laptop_sends_comes_back_to_the_compaction_of_both(team: Team) 
     assert syncing.said == ""
 
 
+@ON_REDIS
 @pytest.mark.timeout(300)
 def test_a_missing_box_costs_freshness_only(team: Team) -> None:
     """Killed in between: the laptop takes in and composes as before, and catches up when the box is back."""
     worker = team.box.start("worker")
     one = team.laptop("one")
     syncing = one.start("sync")
-    entries = one.ingest(0.4)
+    entries = one.ingest(0.2)
     until(lambda: one.has(entries))
     before = one.compact()
     team.door.kill()
     worker.kill()
-    entries = one.ingest(1.0)
+    entries = one.ingest(0.4)
     until(lambda: "does not answer" in syncing.said)
     after = one.compact()
     assert len(after) >= len(before) and before.splitlines()[10] in after
@@ -204,6 +211,7 @@ def test_a_missing_box_costs_freshness_only(team: Team) -> None:
     assert other.compact() == one.compact()
 
 
+@ON_SQLITE
 @pytest.mark.timeout(120 + 20 * KILLS)
 def test_a_killed_om_sync_leaves_nothing_half_done(team: Team) -> None:
     chance = random.Random(7)
