@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import writing_process
+from killing.homes import home_of
 from killing.killed_sessions import SETTINGS
 
 from minutebook.cli.root import om as group
@@ -26,7 +27,7 @@ from minutebook.pipeline.recall import recall
 from minutebook.pipeline.sessions import find_session
 from minutebook.pipeline.status import read_status
 from minutebook.store.kernel import Store
-from minutebook.store.sqlite import SqliteStore
+from minutebook.store.opening import open_store
 from minutebook.workers.extractive.mind import ExtractiveMind
 
 ENDLESS = 100_000
@@ -52,7 +53,7 @@ def write(store: str, log: str, first: int, batch: int) -> None:
 def deliver(store: str, file: str, spans: Sequence[tuple[int, int]], log: str) -> None:
     """Hand spans of a session's events to intake, and note in the log when each began and ended."""
     reading = neutral.read(Path(file))
-    with closing(SqliteStore(Path(store))) as opened:
+    with closing(open_store(store)) as opened:
         for start, stop in spans:
             _note(log, start=start, stop=stop, began=time.monotonic())
             accept_turns(opened, Reading(head=reading.head, events=reading.events[start:stop]))
@@ -62,7 +63,7 @@ def deliver(store: str, file: str, spans: Sequence[tuple[int, int]], log: str) -
 
 def end(store: str, sessions: Sequence[str]) -> None:
     """The sessions are over."""
-    with closing(SqliteStore(Path(store))) as opened:
+    with closing(open_store(store)) as opened:
         for key in sessions:
             mark_ended(opened, key)
 
@@ -85,7 +86,7 @@ def work(words: Sequence[str], slow_seconds: float = 0, gate: str = "") -> None:
 def compact(store: str, session: str, times: int, seed: int) -> None:
     """A host that compacts: composes, reads, and confirms, gives up, or is never heard of again."""
     rng = random.Random(seed)
-    with closing(SqliteStore(Path(store))) as opened:
+    with closing(open_store(store)) as opened:
         for _ in range(times):
             _pause(rng.randrange(10))
             found = find_session(opened, session)
@@ -114,12 +115,12 @@ def _compacted(store: Store, key: str, rng: random.Random) -> None:
 
 
 def wipe(store: str, times: int) -> None:
-    """Lose what may be lost, again and again: the board, and the queues' file under whoever uses it."""
-    with closing(SqliteStore(Path(store))) as opened:
+    """Lose what may be lost, again and again: the board, and the queues under whoever uses them."""
+    with closing(open_store(store)) as opened:
         for at in range(times):
             opened.wipe_board()
-            for suffix in (".queue", ".queue-wal", ".queue-shm") if at % 2 else ():
-                Path(store + suffix).unlink(missing_ok=True)
+            if at % 2:
+                home_of(store).lose_queues(store)
             _pause(at)
 
 

@@ -4,7 +4,6 @@ import json
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -12,13 +11,13 @@ from typing import Any
 
 from fuzz.invariants import Delivery, broken_invariants
 from killing.family import Child, Nursery
+from killing.homes import Files, Home, opened
 from killing.killed_sessions import SETTINGS, Row, assignments, session_rows, write_session
 from killing.plans import Plan, Tally, plan_of
 
 from minutebook.hosts import neutral
-from minutebook.hosts.bell import wake
 from minutebook.records import SourceEntry
-from minutebook.store.sqlite import SqliteStore
+from minutebook.store.opening import open_store
 
 LATER_SECONDS = SETTINGS.job_deadline_seconds + 1
 WAVES = 2
@@ -50,18 +49,19 @@ class Crowd:
     seed: int
     tally: Tally
     calls: Calls
+    home: Home = field(default_factory=Files)
     members: list[list[Member]] = field(default_factory=list)
     logs: list[tuple[str, Path]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
         self.folder.mkdir()
-        self.store = self.folder / "store.db"
+        self.store = self.home.new(self.folder / "store.db")
         rows = session_rows(self.seed, turns=self.rng.randint(3, 7), session="a")
         self.files = [write_session(self.folder / "a.jsonl", rows)]
         if self.rng.random() < 0.4:
             self.files.append(write_session(self.folder / "b.jsonl", copied(rows, self.rng)))
-        SqliteStore(self.store).close()
+        open_store(self.store).close()
 
     def live(self) -> None:
         """Wave after wave; each process of a wave runs beside the others."""
@@ -108,7 +108,7 @@ class Crowd:
 
     def _member(self, act: str, **args: Any) -> Member:
         plan = plan_of(self.rng, *self.calls[act], life=1) if self.rng.random() < DYING else None
-        return Member(act, {"store": str(self.store), **args} if act != "work" else args, plan)
+        return Member(act, {"store": self.store, **args} if act != "work" else args, plan)
 
     def _writer(self) -> Member:
         file = self.rng.choice(self.files)
@@ -127,7 +127,7 @@ class Crowd:
         return self._member("wipe", times=self.rng.randint(1, 6))
 
     def words(self, *more: str) -> list[str]:
-        return ["worker", *assignments(SETTINGS), "--store", str(self.store), *more]
+        return ["worker", *assignments(SETTINGS), "--store", self.store, *more]
 
     def _log(self, file: Path) -> Path:
         log = self.folder / f"log-{len(self.logs)}"
@@ -140,14 +140,14 @@ class Crowd:
         """Each host delivers all of its session once more, and is done; much later the last worker comes."""
         for file in self.files:
             whole = [(0, len(neutral.read(file).events))]
-            self.nursery.run("deliver", store=str(self.store), file=str(file), spans=whole, log=str(self._log(file)))
-        self.nursery.run("end", store=str(self.store), sessions=[f"neutral:{file.stem}" for file in self.files])
+            self.nursery.run("deliver", store=self.store, file=str(file), spans=whole, log=str(self._log(file)))
+        self.nursery.run("end", store=self.store, sessions=[f"neutral:{file.stem}" for file in self.files])
         self.nursery.run("om", words=self.words("--until-idle"), ahead=(WAVES + 1) * LATER_SECONDS)
 
     def broken(self) -> Iterator[str]:
-        with closing(SqliteStore(self.store, create=False)) as store:
+        with opened(self.store) as store:
             yield from broken_invariants(store, self.delivered(), SETTINGS, quiet=True)
-        if wake(str(self.store)):
+        if self.home.listened(self.store):
             yield "5: somebody seems to listen, and all are gone"
 
     def delivered(self) -> list[Delivery]:
@@ -195,9 +195,10 @@ def copied(rows: Sequence[Row], rng: random.Random) -> list[Row]:
     return [*shared, {**own[0], "parent": shared[-1]["id"]}, *own[1:]]
 
 
-def usual(nursery: Nursery, folder: Path) -> dict[str, tuple[Mapping[str, int], float]]:
+def usual(nursery: Nursery, folder: Path, home: Home) -> dict[str, tuple[Mapping[str, int], float]]:
     """What each act calls when nothing disturbs it."""
-    crowd = Crowd(nursery, folder, 1, Tally(""), dict.fromkeys(("deliver", "work", "compact", "wipe"), ({"": 1}, 0.0)))
+    calls = dict.fromkeys(("deliver", "work", "compact", "wipe"), ({"": 1}, 0.0))
+    crowd = Crowd(nursery, folder, 1, Tally(""), calls, home)
     known = {}
     for make in (crowd._writer, crowd._worker, crowd._compactor, crowd._wiper):
         member, began = make(), time.perf_counter()

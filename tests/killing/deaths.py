@@ -17,11 +17,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from huey.storage import SqliteStorage
+from redis.connection import AbstractConnection
 
 from minutebook.hosts import bell
 from minutebook.store.kernel import Board, Documents, Log
+from minutebook.store.redis import RedisStore
 from minutebook.store.sqlite import SqliteStore
 from minutebook.workers import waking
+from minutebook.workers.queues import OnceStorage
 
 When = Literal["before", "within", "after"]
 STORE_CALLS = tuple(name for part in (Log, Documents, Board) for name in vars(part) if not name.startswith("_"))
@@ -34,7 +37,8 @@ FUNCTIONS = ((waking, "_open_fifo", "fifo.open"), (bell, "wake", "fifo.ring"))
 class Death:
     """call: its name, such as store.append. nth: which one, from 1.
 
-    statement: before which one of those that change something or commit, for `within`; if there are fewer, after it.
+    statement: before which one of those that change something or commit, for `within`; if there are fewer, after it. On
+    a server: an odd one for half a command, an even one for a whole command without its answer.
     """
 
     call: str
@@ -58,14 +62,18 @@ class Reaper:
         for owner, names, prefix in (
             (SqliteStore, STORE_CALLS, "store"),
             (SqliteStorage, QUEUE_CALLS, "queue"),
+            (RedisStore, STORE_CALLS, "store"),
+            (OnceStorage, QUEUE_CALLS[1:], "queue"),
             (waking.Waker, FIFO_CALLS, "fifo"),
         ):
             for name in names:
                 self._replace(owner, name, f"{prefix}.{name}")
-        self._replace(SqliteStore, "__init__", "store.open")
+        for store in (SqliteStore, RedisStore):
+            self._replace(store, "__init__", "store.open")
         for module, name, told in FUNCTIONS:
             self._replace(module, name, told)
         self._trace()
+        self._trace_server()
 
     def _replace(self, owner: Any, name: str, told: str) -> None:
         setattr(owner, name, self._watched(getattr(owner, name), told))
@@ -113,6 +121,21 @@ class Reaper:
         self._armed.statements = left - 1
         if left <= 1:
             self.die("within")
+
+    def _trace_server(self) -> None:
+        """A call of a server dies within when half of its first command is sent, or the whole, and no answer read."""
+        send = AbstractConnection.send_packed_command
+
+        @wraps(send)
+        def traced(connection: Any, command: Any, check_health: bool = True) -> None:
+            left = getattr(self._armed, "statements", None)
+            if left is None:
+                return send(connection, command, check_health)
+            whole = command if isinstance(command, bytes) else b"".join(command)
+            send(connection, [whole[: len(whole) // 2] if left % 2 else whole], False)
+            return self.die("within")
+
+        AbstractConnection.send_packed_command = traced  # type: ignore[method-assign]
 
     def die(self, when: When) -> None:
         assert self.death

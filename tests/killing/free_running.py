@@ -1,23 +1,20 @@
 """A session whose file grows while it is taken in and worked on by processes that are killed, until all is at rest."""
 
 import random
-import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
 from fuzz.invariants import Delivery, broken_invariants
 from killing.family import KILLED, Child, Nursery
+from killing.homes import Files, Home, opened
 from killing.killed_sessions import SETTINGS, assignments, session_rows, write_session
 from killing.plans import Plan, Tally
 
 from minutebook.hosts import neutral
-from minutebook.hosts.bell import wake
 from minutebook.records import SourceEntry
-from minutebook.store.sqlite import SqliteStore
 
 SESSION = "neutral:whole"
 SETS = assignments(SETTINGS)
@@ -29,7 +26,10 @@ Usual = Mapping[str, tuple[Mapping[str, int], float]]
 
 @dataclass
 class Scene:
-    """One store, one session file that its host writes, and who was told to read it. sets: more words of settings."""
+    """One store, one session file that its host writes, and who was told to read it. sets: more words of settings.
+
+    home: where the store is.
+    """
 
     nursery: Nursery
     folder: Path
@@ -39,11 +39,12 @@ class Scene:
     ahead: float = 0.0
     forks: int = 2
     sets: Sequence[str] = ()
+    home: Home = field(default_factory=Files)
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
         self.folder.mkdir()
-        self.store = self.folder / "store.db"
+        self.store = self.home.new(self.folder / "store.db")
         self.whole = write_session(
             self.folder / "whole.jsonl", session_rows(self.seed, turns=8, session="s", forks=self.forks)
         )
@@ -55,9 +56,7 @@ class Scene:
         """The same in another folder, store and all; kills are counted together."""
         other = replace(self, folder=folder, delivered=list(self.delivered))
         other.grow(1)
-        for file in self.folder.glob(f"{self.store.name}*"):
-            if file.is_file():
-                shutil.copy(file, folder)
+        other.store = self.home.copied(self.store, folder / "store.db")
         return other
 
     def grow(self, share: float) -> None:
@@ -81,7 +80,7 @@ class Scene:
     def words(self, command: str) -> list[str]:
         """The command line of `ingest`, `replay` or `worker`."""
         rest = ["--until-idle"] if command == "worker" else ["--json", str(self.file)]
-        return [command, *SETS, *self.sets, "--store", str(self.store), *rest]
+        return [command, *SETS, *self.sets, "--store", self.store, *rest]
 
     def start(self, plan: Plan | None, words: list[str]) -> Child:
         return self.nursery.start("om", death=plan.death if plan else None, ahead=self.ahead, words=words)
@@ -105,9 +104,9 @@ class Scene:
 
     def broken(self) -> Iterator[str]:
         """What does not hold, now that all is at rest."""
-        with closing(SqliteStore(self.store, create=False)) as store:
+        with opened(self.store) as store:
             yield from broken_invariants(store, self.delivered, SETTINGS, quiet=True)
-        if wake(str(self.store)):
+        if self.home.listened(self.store):
             yield "5: somebody seems to listen, and all are gone"
 
 

@@ -20,6 +20,7 @@ from typing import Any
 from killing import children, faults
 from killing.deaths import Death, Reaper
 
+from minutebook.store.redis_server import Server
 from minutebook.store.sqlite import SqliteStore
 
 PATIENCE_SECONDS = 90
@@ -67,6 +68,10 @@ def _live(asked: dict[str, Any]) -> None:
 def _set_clock(ahead: float) -> None:
     now = SqliteStore.now
     SqliteStore.now = lambda self: now(self) + ahead  # type: ignore[method-assign]
+    asked = Server.now
+    Server.now = lambda self: asked(self) + ahead  # type: ignore[method-assign]
+    if ahead:
+        Server.clock_argument = lambda self: repr(self.now())  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

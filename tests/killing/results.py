@@ -1,11 +1,10 @@
 """What a store holds after all the killing, to compare with another one."""
 
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+from killing.homes import opened
 from killing.killed_sessions import SETTINGS
 from ledgers import dump
 
@@ -14,12 +13,11 @@ from minutebook.pipeline.branches import list_branches
 from minutebook.pipeline.compaction import look_at_memory
 from minutebook.records import FOLD
 from minutebook.store.kernel import Store
-from minutebook.store.sqlite import SqliteStore
 
 
-def result_of(path: Path) -> Any:
+def result_of(named: str) -> Any:
     """The whole ledger, the texts that compactions at the tips would give, and what is left on the board."""
-    with closing(SqliteStore(path, create=False)) as store:
+    with opened(named) as store:
         return {**_ledger(store), "texts": _texts(store), "board": (store.jobs(), store.take_dirty(9))}
 
 

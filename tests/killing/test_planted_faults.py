@@ -2,18 +2,16 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from killing.deaths import Death
 from killing.family import KILLED, Nursery
 from killing.free_running import Scene
+from killing.homes import opened
 from killing.killed_sessions import SETTINGS, assignments, session_rows, write_session
 from killing.plans import Tally
 from killing.results import differences, result_of
-
-from minutebook.store.sqlite import SqliteStore
 
 PATIENCE_SECONDS = 30
 
@@ -37,7 +35,7 @@ def test_an_append_in_two_transactions_is_found(nursery: Nursery, tmp_path: Path
             except AssertionError as error:  # it cannot even go on
                 yield str(error)
                 continue
-            yield from differences(result_of(tmp_path / "whole.db"), result_of(store))
+            yield from differences(result_of(str(tmp_path / "whole.db")), result_of(str(store)))
 
     assert any(different()) == bool(fault)
 
@@ -50,7 +48,7 @@ def test_a_commit_that_compares_nothing_is_found(nursery: Nursery, tmp_path: Pat
     scene.take_in("ingest")
     gate = tmp_path / "gate"
     first = nursery.start("work", words=scene.words("worker"), fault=fault, gate=str(gate))
-    with closing(SqliteStore(scene.store)) as store:
+    with opened(scene.store) as store:
         until(lambda: [state for state in store.jobs() if state.state == "running"])
         store.wipe_board()
     scene.grow(1)

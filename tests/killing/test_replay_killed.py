@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from killing.family import Nursery
+from killing.homes import Home
 from killing.killed_sessions import SETTINGS, assignments, session_rows, write_session
 from killing.plans import LIVES, Tally, doomed, plan_of, rounds_of
 from killing.results import differences, result_of
@@ -31,23 +32,25 @@ class Undisturbed:
     calls: dict[str, int]
     seconds: float
 
-    def command(self, store: Path) -> list[str]:
-        return [*self.words, "--store", str(store), str(self.path)]
+    def command(self, store: str) -> list[str]:
+        return [*self.words, "--store", store, str(self.path)]
 
 
-def undisturbed(nursery: Nursery, folder: Path, path: Path, *more: str) -> Undisturbed:
+def undisturbed(nursery: Nursery, home: Home, folder: Path, path: Path, *more: str) -> Undisturbed:
     """Replayed once without harm."""
     words = ["replay", "--step", "--json", *assignments(SETTINGS), *more]
-    made, store = Undisturbed(path, words, None, {}, 0.0), folder / f"{path.stem}.db"
+    made, store = Undisturbed(path, words, None, {}, 0.0), home.new(folder / f"{path.stem}.db")
     began = time.perf_counter()
     child = nursery.run("om", words=made.command(store))
     return replace(made, result=result_of(store), calls=dict(child.calls), seconds=time.perf_counter() - began)
 
 
-def kill_often(nursery: Nursery, wanted: list[Undisturbed], folder: Path, tally: Tally, rounds: int) -> None:
+def kill_often(nursery: Nursery, home: Home, wanted: list[Undisturbed], folder: Path, kind: str, rounds: int) -> None:
     """Each round kills a replay up to LIVES times before it may end."""
+    tally = Tally(kind + home.told)
     for number in range(rounds):
-        rng, session, store = random.Random(number), wanted[number % len(wanted)], folder / f"{number}.db"
+        rng, session = random.Random(number), wanted[number % len(wanted)]
+        store = home.new(folder / f"{number}.db")
         lives, later = rng.randint(1, LIVES), rng.choice([0, LATER_SECONDS])
         plans = [plan_of(rng, session.calls, session.seconds, life) for life in range(lives)]
         for life, plan in enumerate(plans):
@@ -60,21 +63,21 @@ def kill_often(nursery: Nursery, wanted: list[Undisturbed], folder: Path, tally:
 
 
 @pytest.mark.timeout(120 + 5 * ROUNDS)
-def test_a_killed_replay_ends_equal(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_killed_replay_ends_equal(nursery: Nursery, home: Home, tmp_path: Path) -> None:
     files = [
         write_session(tmp_path / f"s{seed}.jsonl", session_rows(seed, turns=5 + 2 * seed))
         for seed in range(min(SESSIONS, ROUNDS))
     ]
-    wanted = [undisturbed(nursery, tmp_path, file) for file in files]
-    kill_often(nursery, wanted, tmp_path, Tally("replay --step"), ROUNDS)
+    wanted = [undisturbed(nursery, home, tmp_path, file) for file in files]
+    kill_often(nursery, home, wanted, tmp_path, "replay --step", ROUNDS)
 
 
 @pytest.mark.timeout(120 + 10 * MODEL_ROUNDS)
 def test_a_killed_replay_with_a_model_ends_equal(
-    model_nursery: Nursery, server: ScriptedServer, tmp_path: Path
+    model_nursery: Nursery, home: Home, server: ScriptedServer, tmp_path: Path
 ) -> None:
     rows = session_rows(1, turns=4 if MODEL_ROUNDS < 10 else 8)
     file = write_session(tmp_path / "s1.jsonl", rows)
     answer_about(server, file)
-    wanted = undisturbed(model_nursery, tmp_path, file, *model_words(server))
-    kill_often(model_nursery, [wanted], tmp_path, Tally("replay --step, a model over HTTP"), MODEL_ROUNDS)
+    wanted = undisturbed(model_nursery, home, tmp_path, file, *model_words(server))
+    kill_often(model_nursery, home, [wanted], tmp_path, "replay --step, a model over HTTP", MODEL_ROUNDS)
