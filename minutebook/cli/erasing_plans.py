@@ -13,6 +13,7 @@ from minutebook.cli.showing import counted, harmless, minute, one_line, write
 from minutebook.debuglog import DebugLog, file_name
 from minutebook.errors import StoreError
 from minutebook.pipeline import ledger
+from minutebook.pipeline.boxkeys import owner_of
 from minutebook.pipeline.branches import find_branch, memory_stream
 from minutebook.pipeline.erasing import Erasure, families_of
 from minutebook.pipeline.exporting import list_exports
@@ -185,7 +186,7 @@ def show_plan(plan: Plan, *, removed: bool) -> None:
     write(f"  {_sums(plan)}")
     for path in plan.logs:
         write(harmless(f"  debug log {path}"))
-    still = [*(f"export {path}" for path in plan.exports), *_on_box(plan), "backups that were made before"]
+    still = [*(f"export {path}" for path in plan.exports), *_elsewhere(plan), "backups that were made before"]
     write(f"Not touched, and {'still holding' if removed else 'would still hold'} it:")
     for what in still:
         write(harmless(f"  {what}"))
@@ -209,8 +210,13 @@ def _sums(plan: Plan) -> str:
     return ", ".join(said)
 
 
-def _on_box(plan: Plan) -> list[str]:
-    if not plan.boxed:
-        return []
-    where = f"the box {plan.box_url}" if plan.box_url else "a box"
-    return [f"{where}, which has {counted(plan.boxed, 'of these sessions', 'of these sessions')}: om purge there, too"]
+def _elsewhere(plan: Plan) -> list[str]:
+    """Other stores that have it."""
+    found = []
+    if plan.boxed:
+        where = f"the box {plan.box_url}" if plan.box_url else "a box"
+        found.append(f"{where}, which has {plan.boxed:,} of these sessions: om purge there, too")
+    owners = sorted({owner for session in plan.sessions if (owner := owner_of(session.key))})
+    if owners:
+        found.append(f"the machines of {', '.join(owners)}, and of others who had it brought there")
+    return found

@@ -106,7 +106,8 @@ def test_a_user_of_a_box_goes_with_all_sessions_and_tokens(om: Om, store: Store,
     fill(store, host="alicette~claude_code", word="Kiefer")
     _, text = create_token(store, "alice", [])
     _, other = create_token(store, "alicette", [])
-    assert "1 token" in om("purge", "--user", "alice", code=0).stdout
+    said = om("purge", "--user", "alice", "--with-copies", code=0).stdout
+    assert ", 1 token\n" in said and "\n  the machines of alice, and of others who had it brought there\n" in said
     assert token_of(store, text, clock=store.now)
     om("purge", "--user", "alice", "--yes", code=0)
     assert token_of(store, text, clock=store.now) is None and token_of(store, other, clock=store.now)
