@@ -115,9 +115,14 @@ class BoxClient:
         body = {"session": session, "branch": branch, "at": at, "before": before, "entries": rows}
         return self._ask("POST", "/v1/sources", wire.lengths, body=body)
 
-    def send_memory(self, branch: str, at: int | None, before: str, rows: Sequence[Any]) -> Lengths:
-        """Memory rows: at index `at` of the branch's stream, or (None) offered for the box to place."""
-        body = {"branch": branch, "at": at, "before": before, "entries": rows}
+    def send_memory(
+        self, branch: str, at: int | None, before: str, rows: Sequence[Any], marks: Mapping[str, int] | None = None
+    ) -> Lengths:
+        """Memory rows: at index `at` of the branch's stream, or (None) offered for the box to place.
+
+        marks: coverages as of the last of them, which may have moved without an entry.
+        """
+        body = {"branch": branch, "at": at, "before": before, "entries": rows, "marks": dict(marks or {})}
         return self._ask("POST", "/v1/memory", wire.lengths, body=body)
 
     def memory(self, branch: str, after: int, limit: int) -> tuple[list[MemoryEntry], Lengths]:

@@ -109,11 +109,13 @@ class Steps:
         return there
 
     def _send_memory(self, branch: Branch, page: Page) -> Lengths:
-        entries = cast(Sequence[MemoryEntry], page.entries)
-        sent, there = self._first_chunk(
-            lambda: map(memory_row, entries),
-            lambda rows: self.client.send_memory(branch.key, page.at, page.before, rows),
-        )
+        entries, here = cast(Sequence[MemoryEntry], page.entries), lengths_of(self.store, branch)
+
+        def send(rows: list[Row]) -> Lengths:
+            marks = here.marks if page.at + len(rows) == here.memory else None
+            return self.client.send_memory(branch.key, page.at, page.before, rows, marks)
+
+        sent, there = self._first_chunk(lambda: map(memory_row, entries), send)
         self.report.memory_sent += sent
         return there
 

@@ -13,8 +13,12 @@ from machines import ORDERS, Machine, keys_of, machine, think, told
 
 from minutebook.box import passing, stepping
 from minutebook.errors import BadInput
+from minutebook.pipeline import ledger
+from minutebook.pipeline.branches import memory_stream
 from minutebook.pipeline.corrections import note, retire
+from minutebook.pipeline.erasing import derived_of, erase_all
 from minutebook.pipeline.notices import read_notices
+from minutebook.pipeline.outcomes import Committed, Outcome, commit_outcome
 from minutebook.pipeline.purged import bury
 from minutebook.pipeline.sessions import load_session
 from minutebook.server.tokens import revoke_token, share
@@ -104,6 +108,18 @@ def test_memory_of_before_the_box_is_handed_over(laptops: Laptops, box: Store) -
     think(box, BOXED, "made on the box")
     laptop.in_step()
     assert told(laptop.store, KEY) == told(box, BOXED)
+
+
+def test_coverages_without_an_entry_are_handed_over_with_it(laptops: Laptops, box: Store) -> None:
+    """Or the box would look again at what was found to say nothing."""
+    laptop = laptops()
+    branch = laptop.deliver(turns(6))
+    remember(laptop.store, branch, observations=[observed("local")], covers=2)
+    outcome = Outcome(role="observer", branch=KEY, read=2, advance={ledger.OBSERVER: 6})
+    assert isinstance(commit_outcome(laptop.store, branch, outcome), Committed)
+    laptop.in_step()
+    marks = box.tip(memory_stream(BOXED)).marks
+    assert marks[ledger.OBSERVER] == 6 and not marks.get(ledger.BOX)
 
 
 def test_forks_go_after_what_they_share(laptops: Laptops, box: Store) -> None:
@@ -321,6 +337,19 @@ def test_a_box_that_was_set_back_is_given_again_what_it_lacks(
         ):
             same.in_step()
         assert told(empty, BOXED) == before == told(laptop.store, KEY)
+
+
+def test_what_was_purged_on_the_box_goes_on_here_alone(laptops: Laptops, box: Store) -> None:
+    laptop = laptops()
+    laptop.deliver(turns(3))
+    laptop.deliver(turns(3, 10), "s2")
+    laptop.in_step()
+    erase_all(box, derived_of(box, [BOXED]))
+    laptop.deliver(turns(3, 20))
+    assert laptop.in_step().kept == {KEY: passing.PARTED}
+    assert BOXED not in keys_of(box) and "alice~neutral:s2" in keys_of(box)
+    assert laptop.store.tip(memory_stream(KEY)).marks[ledger.BOX] == ledger.PARTED
+    assert laptop.in_step().kept == {KEY: passing.PARTED}
 
 
 def test_a_fault_of_the_box_ends_the_pass_after_a_few_sessions(
