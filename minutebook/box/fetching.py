@@ -33,7 +33,6 @@ class Fetching:
         while True:
             page = self.steps.client.sessions(self.cursor, PAGE)
             for listed in page.found:
-                check_listed(listed, self.me)
                 if self._is_wanted(listed.session) and self._is_news(listed):
                     yield listed
             ends = len(page.found) < PAGE
@@ -46,8 +45,9 @@ class Fetching:
     def take(self, listed: Listed) -> Session:
         """Take one session, its branches as far as what they share is here; as it is here then.
 
-        NotFound where an ancestor of a branch is missing.
+        NotFound where an ancestor of a branch is missing; BoxFailed for a session that contradicts itself.
         """
+        check_listed(listed, self.me)
         missing: NotFound | None = None
         for branch in parents_first(listed.branches):
             if has_parted(self.steps.store, branch.key):
@@ -90,10 +90,9 @@ def check_listed(listed: Listed, me: Me) -> None:
     session = listed.session
     owner = owner_of(session.key)
     fits = (owner or me.user) == listed.owner and owner != me.user and owner_of(session.host) == owner
-    fits = fits and (not session.project or fitting(session.project) == session.project)
-    for branch in listed.branches:
-        fits = fits and session_key_of(branch) == session.key and branch.project in ("", session.project)
-    if not fits:
+    fits = fits and all(session_key_of(branch) == session.key for branch in listed.branches)
+    projects = {session.project, *(branch.project for branch in listed.branches)} - {""}
+    if not fits or any(fitting(project) != project for project in projects):
         raise BoxFailed(f"{session.key[:200]}: the box lists a session that contradicts itself")
 
 

@@ -34,6 +34,7 @@ class Watch:
     _done: dict[str, int] = field(default_factory=dict)
     _moved: dict[str, float] = field(default_factory=dict)
     _seen: int = -1
+    _nothing_waits: int = -1
     _whole_at: float = 0.0
 
     def due(self, now: float | None = None) -> list[str]:
@@ -85,8 +86,15 @@ class Watch:
             self.kept = {key: why for key, why in self.kept.items() if key in self._versions}
 
     def _waiting(self) -> Iterator[str]:
-        """Sessions with something in an outbox."""
+        """Sessions with something in an outbox. Where none had anything, only a change of them can be news."""
+        changes = self.store.changes(OUTBOX)
+        if changes == self._nothing_waits:
+            return
+        found = False
         for document in self.store.documents(OUTBOX):
             with suppress(NotFound):
                 if read_outbox(self.store, document.key).entries:
+                    found = True
                     yield session_key_of(load_branch(self.store, document.key))
+        if not found:
+            self._nothing_waits = changes
