@@ -31,7 +31,7 @@ from minutebook.store.kernel import Put, Store
 
 EXPORT_VERSION = 1
 EXPORTS = "exports"
-EXPORTED_MARKS = (*SHARED_MARKS, ledger.BOX)
+EXPORTED_MARKS = (*SHARED_MARKS, ledger.BOX, ledger.TAKEN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,9 @@ from minutebook.pipeline.branches import (
     memory_stream,
     source_stream,
 )
-from minutebook.pipeline.copies import SHARED_MARKS, Sides, known_of
+from minutebook.pipeline.copies import Sides, known_of
 from minutebook.pipeline.exportfile import Begun, Block, Buried, Ended, Key, Memories, Sources, read_blocks
+from minutebook.pipeline.exporting import EXPORTED_MARKS
 from minutebook.pipeline.extending import extend_memory
 from minutebook.pipeline.following import origin_put
 from minutebook.pipeline.forks import inherit
@@ -258,7 +259,7 @@ class _Writer:
         if found.ahead:
             return
         tip = self.store.tip(stream)
-        exact = {name: block.marks.get(name, 0) for name in (*SHARED_MARKS, ledger.BOX)}
+        exact = {name: block.marks.get(name, 0) for name in EXPORTED_MARKS}
         forward = moved_forward(
             {name: value for name, value in block.marks.items() if name in ledger.COVERED}, tip.marks
         )

@@ -1,6 +1,8 @@
 """An export and its import: the same store again, byte for byte; what does not fit fails whole, and says where."""
 
+import io
 import json
+import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import sha256
@@ -13,7 +15,7 @@ from builders import observed, say
 from ledgers import Breaking, Broken, dump, ids_of, take, turns
 
 from minutebook.errors import BadInput, NotFound
-from minutebook.pipeline import ledger
+from minutebook.pipeline import exportfile, exporting, ledger
 from minutebook.pipeline.branches import list_branches, load_branch, memory_stream
 from minutebook.pipeline.compaction import look_at_memory
 from minutebook.pipeline.corrections import note, retire
@@ -285,7 +287,7 @@ def test_a_changed_word_is_noticed(store: Store, another: Store) -> None:
 def test_a_death_at_any_call_is_ended_by_the_same_import(store: Store, tmp_path: Path) -> None:
     lines = exported(full(store))
     for after in (False, True):
-        for at in range(0, 1_000, 7):
+        for at in range(0, 1_000, 11):
             target = open_store(str(tmp_path / f"{after}{at}.db"), create=True)
             try:
                 taken(Breaking(target, at, after=after), lines)  # type: ignore[arg-type]
@@ -305,19 +307,20 @@ def test_exports_are_noted(store: Store) -> None:
     assert found.path == "/srv/all.jsonl" and set(found.sessions) == {KEY, "neutral:copy"} and found.time.endswith("Z")
 
 
-def test_what_is_held_does_not_grow_with_the_store(store: Store, another: Store) -> None:
+def test_what_is_held_does_not_grow_with_the_store(
+    store: Store, another: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A page at a time, on the way out and in."""
-    import tracemalloc
-
-    text = "x" * 2_000
-    for at in range(0, 3_000, 500):
-        take(store, [say(f"{n} {text}", id=f"n{n}") for n in range(at, at + 500)])
-    lines = exported(store)
-    assert sum(map(len, lines)) > 6_000_000
+    for module in (exporting, exportfile):
+        monkeypatch.setattr(module, "READ_CHUNK", 20)
+    text = "x" * 4_000
+    take(store, [say(f"{n} {text}", id=f"n{n}") for n in range(800)])
+    file = b"".join(exported(store))
+    assert len(file) > 3_000_000
     tracemalloc.start()
     try:
-        assert sum(map(len, as_lines(export_rows(store, select(store))))) > 6_000_000
-        taken(another, lines)
-        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+        assert sum(map(len, as_lines(export_rows(store, select(store))))) > 3_000_000
+        unpack(another, lambda: io.BytesIO(file), "all.jsonl")
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
     finally:
         tracemalloc.stop()
