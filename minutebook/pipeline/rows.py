@@ -128,7 +128,7 @@ def session_of_row(row: Any) -> Session:
         path=given.name("path", ""),
         branches=[*given.names("branches")],
         compactions=[*given.names("compactions")],
-        follows=_place_of(given, "follows", given.items("follows")),
+        follows=_place_of(given, "follows", given.items("follows")) if given.items("follows") else [],
         passed=[_place_of(given, "passed", place) for place in given.items("passed")],
         cursor=plain_data(given, "cursor"),
         broken=[given.whole("broken", each) for each in given.items("broken")],
@@ -242,9 +242,7 @@ def _counts_of(given: Fields, name: str) -> dict[str, int]:
 
 
 def _place_of(given: Fields, name: str, place: Any) -> list[Any]:
-    """A branch and how many entries of it: [] or [key, count]."""
-    if place == []:
-        return []
+    """A branch and how many entries of it."""
     if not isinstance(place, list) or len(place) != 2:
         raise given.wrong(name, "a branch and a count")
     return [given.checked(name, place[0]), given.whole(name, place[1])]
