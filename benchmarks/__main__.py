@@ -28,6 +28,7 @@ GROUPS = {
     "threads": "engine.threads_rows",
     "latency": "worker.latency_rows",
     "idle": "worker.idle_rows",
+    "box": "box.rows",
     "prompts": "prompt_tokens.rows",
     "redaction": "redaction.rows",
 }

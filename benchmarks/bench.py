@@ -11,6 +11,7 @@ from benchmarks.growing import Grown, Profile
 from benchmarks.scale import Scale
 from minutebook.records import Branch
 from minutebook.store.kernel import Store
+from tests.redis_server import RedisServer
 
 
 class Bench:
@@ -20,8 +21,18 @@ class Bench:
         self.scale = scale
         self.folder = folder
         self._ending = ending
+        self._server: RedisServer | None = None
+        self._databases = 0
         self.flat: Callable[[int], tuple[Store, Branch]] = cache(self._flat)
         self.grown: Callable[[Profile, int], Grown] = cache(self._grown)
+
+    def redis_url(self) -> str:
+        """An empty database of a real redis-server, which this run starts. Raises FileNotFoundError without one."""
+        if self._server is None:
+            self._server = RedisServer(self.folder / "redis")
+            self._ending.callback(self._server.kill)
+        self._databases += 1
+        return self._server.database_url(self._databases)
 
     def _flat(self, count: int) -> tuple[Store, Branch]:
         store, branch = flat.build(self.folder / f"flat-{count}.sqlite", count)

@@ -10,6 +10,7 @@ from huey import SqliteHuey
 
 from benchmarks.bench import Bench
 from benchmarks.minds import SleepingMind, settings_for, turn
+from benchmarks.scale import Scale
 from benchmarks.table import Row, Work, medians, milliseconds, ratio_row
 from minutebook.store.kernel import Store
 from minutebook.store.opening import open_store
@@ -85,12 +86,17 @@ def pending_rows(bench: Bench) -> Iterator[Row]:
 def threads_rows(bench: Bench) -> Iterator[Row]:
     """Many sessions at once, with a model that takes its time."""
     scale = bench.scale
-    alone, _ = _worked(bench.folder / "alone.sqlite", sessions=scale.sessions, threads=1, seconds=0.0)
+    alone, _ = worked(str(bench.folder / "alone.sqlite"), sessions=scale.sessions, threads=1, seconds=0.0)
     cpu = alone / scale.sessions
-    _, elapsed = _worked(bench.folder / "eight.sqlite", scale.sessions, THREADS, scale.think_seconds)
+    _, elapsed = worked(str(bench.folder / "eight.sqlite"), scale.sessions, THREADS, scale.think_seconds)
+    yield from rate_rows(f"{THREADS} threads", scale, elapsed, cpu)
+
+
+def rate_rows(who: str, scale: Scale, elapsed: float, cpu: float) -> Iterator[Row]:
+    """How fast all sessions were observed by THREADS at once. cpu: seconds of one job alone."""
     rate, ideal = scale.sessions / elapsed, THREADS / (scale.think_seconds + cpu)
     yield Row(
-        name=f"{scale.sessions} sessions, a model of {scale.think_seconds:g} s, {THREADS} threads: jobs a second",
+        name=f"{scale.sessions} sessions, a model of {scale.think_seconds:g} s, {who}: jobs a second",
         measured=f"{rate:5.2f}/s   ({milliseconds(cpu)} CPU a job)",
         bar=f"≥ {THREADS_SHARE * ideal:.2f}/s",
         ok=rate >= THREADS_SHARE * ideal,
@@ -100,9 +106,9 @@ def threads_rows(bench: Bench) -> Iterator[Row]:
     )
 
 
-def _worked(path: Path, sessions: int, threads: int, seconds: float) -> tuple[float, float]:
+def worked(url: str, sessions: int, threads: int, seconds: float) -> tuple[float, float]:
     """CPU and wall seconds of an engine that observes each session once, from its start until it is idle."""
-    with closing(open_store(str(path))) as store:
+    with closing(open_store(url)) as store:
         branches = [turn(store, f"s{at}") for at in range(sessions)]
         engine = Engine(
             store, mind=SleepingMind(seconds), settings_for=settings_for, roles=["observer"], concurrency=threads

@@ -214,9 +214,9 @@ class Grown:
         return [*live(writer, self.growing.entries(count))]
 
 
-def grow(path: Path, profile: Profile, count: int, tail: int) -> Grown:
+def grow(url: Path | str, profile: Profile, count: int, tail: int) -> Grown:
     """A session of so many entries, memory and compactions counted."""
-    store = open_store(str(path))
+    store = open_store(str(url))
     writer, growing = Writer(store, "growing"), Growing(profile)
     for made in growing.entries(count - tail):
         if isinstance(made, SourceEntry):

@@ -62,10 +62,14 @@ def turn(store: Store, session: str, first: int = 0) -> Branch:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """A worker with this mind: STORE BEGUN."""
-    url, begun = arguments
-    mind = SleepingMind(begun=Path(begun))
-    return run_worker(url, minds=lambda role, settings, branch: mind, settings_for=settings_for)
+    """A worker with this mind: STORE BEGUN [SECONDS [CONCURRENCY]]."""
+    url, begun, *numbers = arguments
+    seconds = float(numbers[0]) if numbers else 0.0
+    concurrency = float(numbers[1]) if numbers[1:] else 2
+    mind = SleepingMind(seconds, Path(begun))
+    return run_worker(
+        url, concurrency=int(concurrency), minds=lambda role, settings, branch: mind, settings_for=settings_for
+    )
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def compose_rows(bench: Bench) -> Iterator[Row]:
         grown = bench.grown(profile, count)
         done = medians(bench.scale.runs, {"compose": composing(grown), "loads": lambda: json.loads(document)})
         name = f"compose_memory, {count:,} entries of profile {profile.name}"
-        yield at_most(name, done["compose"] * 1e3, COMPOSE_MILLISECONDS, "ms", f"{_shown(grown):,} characters")
+        yield at_most(name, done["compose"] * 1e3, COMPOSE_MILLISECONDS, "ms", f"{len(shown(grown)):,} characters")
         yield ratio_row(
             f"  against json.loads of {len(document) // 1000} KB of records", done["compose"], done["loads"], DOCUMENTS
         )
@@ -109,9 +109,10 @@ def _composed(store: Store, branch: Branch, boundary: int) -> str:
     return composed.text
 
 
-def _shown(grown: Grown) -> int:
+def shown(grown: Grown) -> str:
+    """What a compaction at the tip gives."""
     abandon_fold(grown.store, grown.branch)
-    return len(_composed(grown.store, grown.branch, grown.boundary))
+    return _composed(grown.store, grown.branch, grown.boundary)
 
 
 def record_document() -> list[dict[str, object]]:

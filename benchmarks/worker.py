@@ -5,7 +5,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from statistics import median, quantiles
@@ -26,17 +26,19 @@ def latency_rows(bench: Bench) -> Iterator[Row]:
     """From an append in this process to the start of thinking in another one; with a hook's bell, and without."""
     path, begun = bench.folder / "latency.sqlite", bench.folder / "begun"
     with closing(open_store(str(path))) as store, process("-m", "benchmarks.minds", str(path), str(begun)):
-        _until(lambda: wake(str(path)))
+        until(lambda: wake(str(path)))
         for name, rings in (("rung by a hook", True), ("without a bell", False)):
-            times = _latencies(store, begun, bench.scale.marks, rings)
-            p90 = quantiles(times, n=10)[-1] * 1e3
-            more = f"median {median(times) * 1e3:.1f}, most {max(times) * 1e3:.1f}"
-            yield at_most(
-                f"mark → start of think in another process, p90, {name}", p90, LATENCY_MILLISECONDS, "ms", more
-            )
+            yield latency_row(name, latencies(store, begun, bench.scale.marks, rings))
 
 
-def _latencies(store: Store, begun: Path, marks: int, rings: bool) -> list[float]:
+def latency_row(name: str, times: Sequence[float]) -> Row:
+    """The bar is for nine of ten."""
+    p90 = quantiles(times, n=10)[-1] * 1e3
+    more = f"median {median(times) * 1e3:.1f}, most {max(times) * 1e3:.1f}"
+    return at_most(f"mark → start of think in another process, p90, {name}", p90, LATENCY_MILLISECONDS, "ms", more)
+
+
+def latencies(store: Store, begun: Path, marks: int, rings: bool) -> list[float]:
     dice, times = random.Random(1), []
     for at in range(marks):
         time.sleep(dice.uniform(0.05, 0.25))  # no rhythm that could agree with a poll
@@ -58,27 +60,32 @@ def _started(begun: Path, session: str) -> float:
         found.extend(float(line.partition(" ")[2]) for line in lines if line.startswith(session))
         return bool(found)
 
-    _until(look)
+    until(look)
     return found[0]
 
 
 def idle_rows(bench: Bench) -> Iterator[Row]:
     """`om worker` after it has worked off the example session with the extractive mind."""
-    if not Path("/proc/self/stat").exists():
-        yield Row(name="idle worker: CPU, memory", measured="(read from /proc, which is not here)")
-        return
     path = bench.folder / "idle.sqlite"
+    yield from idle_rows_of("idle `om worker`", str(path), bench.scale.idle_seconds, lambda store: wake(str(path)))
+
+
+def idle_rows_of(name: str, url: str, seconds: float, listens: Callable[[Store], object]) -> Iterator[Row]:
+    """CPU and memory of a worker. listens: whether it is there by now."""
+    if not Path("/proc/self/stat").exists():
+        yield Row(name=f"{name}: CPU, memory", measured="(read from /proc, which is not here)")
+        return
     om = ("-m", "minutebook")
-    subprocess.run([sys.executable, *om, "ingest", "--store", str(path), str(EXAMPLE)], check=True, capture_output=True)
-    with closing(open_store(str(path))) as store, process(*om, "worker", "--store", str(path)) as worker:
-        _until(lambda: wake(str(path)))
-        _until(lambda: not store.jobs() and not store.take_dirty(1))
-        time.sleep(min(1.0, bench.scale.idle_seconds))
+    subprocess.run([sys.executable, *om, "ingest", "--store", url, str(EXAMPLE)], check=True, capture_output=True)
+    with closing(open_store(url)) as store, process(*om, "worker", "--store", url) as worker:
+        until(lambda: listens(store))
+        until(lambda: not store.jobs() and not store.take_dirty(1))
+        time.sleep(min(1.0, seconds))
         begin, cpu = time.monotonic(), _cpu_seconds(worker.pid)
-        time.sleep(bench.scale.idle_seconds)
+        time.sleep(seconds)
         percent = 100 * (_cpu_seconds(worker.pid) - cpu) / (time.monotonic() - begin)
         megabytes = _rss_bytes(worker.pid) / 1024**2
-    yield at_most(f"idle `om worker`: CPU over {bench.scale.idle_seconds:g} s", percent, IDLE_PERCENT, "%")
+    yield at_most(f"{name}: CPU over {seconds:g} s", percent, IDLE_PERCENT, "%")
     yield at_most("  its resident memory, extractive mind, no model loaded", megabytes, RSS_MEGABYTES, "MB")
 
 
@@ -104,7 +111,8 @@ def _rss_bytes(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _until(condition: Callable[[], object]) -> None:
+def until(condition: Callable[[], object]) -> None:
+    """Wait for something that another process does."""
     give_up_at = time.monotonic() + PATIENCE_SECONDS
     while not condition():
         if time.monotonic() > give_up_at:
