@@ -9,6 +9,7 @@ from environment.box_laptop import Laptop
 from fuzz.invariants import Delivery, broken_invariants
 from killing.killed_sessions import SETTINGS
 
+from minutebook.errors import StoreError
 from minutebook.pipeline.boxing import box_key, own_key
 from minutebook.pipeline.branches import list_branches, load_branch, source_stream
 from minutebook.pipeline.clocks import due_roles
@@ -30,6 +31,14 @@ class Ends:
 
     def __init__(self, url: str, laptops: Sequence[Laptop]) -> None:
         self.url, self.laptops = url, laptops
+
+    def taken(self) -> dict[str, int]:
+        """How many source entries the box has of each laptop's session; 0 of both while it cannot be asked."""
+        try:
+            with closing(open_store(self.url)) as box:
+                return {laptop.name: _entries_of(box, box_key(ALICE, laptop.key)) for laptop in self.laptops}
+        except StoreError:
+            return dict.fromkeys((laptop.name for laptop in self.laptops), 0)
 
     def unsettled(self) -> str:
         """What is still to come, "" when nothing is; only reads, while everybody works."""
@@ -69,7 +78,7 @@ class Ends:
         return [delivery for laptop in self.laptops for delivery in laptop.delivered]
 
     def _apart(self, box: Store) -> Iterator[str]:
-        """Branches that differ or are missing, what waits in an outbox, notes that are lost or doubled."""
+        """Branches that differ or are missing, what waits in an outbox, notes that are lost."""
         keys = [branch.key for branch in list_branches(box)]
         for number, laptop in enumerate(self.laptops):
             with closing(laptop.store()) as store:
@@ -94,12 +103,16 @@ class Ends:
             yield f"{where}: {here}: {len(waiting)} entries wait in the outbox"
 
     def _notes(self, box: Store, keys: Sequence[str]) -> Iterator[str]:
+        """A note that waited when its branch forked stands on both; that no branch sees it twice is an invariant."""
         entries = [entry for key in keys for entry in read_own(box, load_branch(box, key))]
-        times = Counter(id_ for entry in entries for id_ in recorded(entry))
+        there = {id_ for entry in entries for id_ in recorded(entry)}
         for laptop in self.laptops:
-            for note in laptop.notes:
-                if times[note] != 1:
-                    yield f"note {note} of {laptop.name} is on the box {times[note]} times"
+            if lost := set(laptop.notes) - there:
+                yield f"{len(lost)} notes of {laptop.name} are not on the box, such as {min(lost)}"
+
+
+def _entries_of(store: Store, session: str) -> int:
+    return sum(store.tip(source_stream(branch.key)).length for branch in list_branches(store, session))
 
 
 def sources(store: Store, key: str) -> list[Told]:

@@ -34,6 +34,8 @@ from minutebook.store.opening import open_store
 
 ROUNDS_OF_A_STORY = 10
 SETTLE_SECONDS = 120.0
+AT_WORK, AT_WORK_SECONDS = 0.7, 20.0
+"""So often a kill waits until something arrives, at most so long."""
 PARTS = ("worker", "api", "sync-0", "sync-1", "redis")
 OWN_WORDS = {"lease_seconds": "2", "job_deadline_seconds": "30", "sync_seconds": "1", "retry_first_seconds": "1"}
 tell = partial(print, flush=True)
@@ -87,6 +89,7 @@ class Story:
         with closing(open_store(self.url)) as store:
             _, self.token = create_token(store, ALICE, ["*"])
         self.laptops = [Laptop(self.folder / f"home-{number}", self.seed * 2 + number) for number in range(2)]
+        self.ends = Ends(self.url, self.laptops)
         port = str(free_port())
         box = {**own_settings(), "MINUTEBOOK_STORE": self.url, "MINUTEBOOK_HOME": str(self.folder / "box")}
         away = {"MINUTEBOOK_BOX_URL": f"http://127.0.0.1:{port}", "MINUTEBOOK_BOX_TOKEN": self.token}
@@ -113,7 +116,10 @@ class Story:
         self.parts[name] = Part(words, environment, self.folder / f"{name}.out", stays)
 
     def _round(self) -> None:
+        before = self.ends.taken()
         self._work()
+        if self.rng.random() < AT_WORK:
+            self._wait_for_more_than(before)
         time.sleep(self.rng.uniform(0, 1.2))
         victim = self.rng.choice(PARTS)
         self._kill(victim)
@@ -121,6 +127,16 @@ class Story:
         time.sleep(self.rng.uniform(0, 0.5))
         (self.redis if victim == "redis" else self.parts[victim]).start()
         self.tally[f"kills of {victim.split('-')[0]}"] += 1
+
+    def _wait_for_more_than(self, before: Mapping[str, int]) -> None:
+        """Until the box has taken in something new of each laptop: then all parts are up and in the middle of it."""
+        give_up_at = time.monotonic() + AT_WORK_SECONDS
+        while time.monotonic() < give_up_at:
+            taken = self.ends.taken()
+            if all(taken[name] > count for name, count in before.items()):
+                return
+            time.sleep(0.05)
+        self.tally["rounds without anything new on the box"] += 1
 
     def _work(self) -> None:
         for laptop in self.laptops:
@@ -141,7 +157,8 @@ class Story:
         """Everything is delivered and over, nobody dies: in time both sides have the same, and nothing is to do."""
         for laptop in self.laptops:
             laptop.finish()
-        ends = Ends(self.url, self.laptops)
+        ends = self.ends
+        self.tally["source entries on the box while parts were killed"] += sum(ends.taken().values())
         give_up_at = time.monotonic() + SETTLE_SECONDS
         left = "not looked at"
         while left and time.monotonic() < give_up_at:
