@@ -36,8 +36,8 @@ def test_every_command_in_the_docs_exists() -> None:
 
 
 def test_every_make_target_in_the_docs_exists() -> None:
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    pattern = re.compile(r"^make ([a-z]+)|`make ([a-z ]+)`", re.MULTILINE)
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    pattern = re.compile(r"^make ([a-z-]+)|`make ([a-z -]+)`", re.MULTILINE)
     pages = [page for page in PAGES if page.name != "extractive-mind.md"]  # quotes commands of other projects
     named = {name for page in pages for pair in pattern.findall(page.read_text()) for name in "".join(pair).split()}
     assert named >= {"demo", "test", "check"}
