@@ -36,9 +36,9 @@ def rows(bench: Bench) -> Iterator[Row]:
 def compose_rows(bench: Bench) -> Iterator[Row]:
     """The same session in both stores."""
     count = max(bench.scale.small, bench.scale.middle // COMPOSED_SHARE)
-    on_file = bench.grown(MIXED, count)
-    on_redis = growing.grow(bench.redis_url(), MIXED, count, min(count, bench.scale.tail))
-    with closing(on_redis.store):
+    where = (bench.redis_url(), bench.folder / "beside.sqlite")
+    on_redis, on_file = (growing.grow(url, MIXED, count, min(count, bench.scale.tail)) for url in where)
+    with closing(on_redis.store), closing(on_file.store):
         assert shown(on_redis) == shown(on_file), "the memory must be the same"
         done = medians(bench.scale.runs, {"redis": composing(on_redis), "file": composing(on_file)})
     name = f"compose_memory on Redis against a file, {count:,} entries"
