@@ -45,9 +45,9 @@ fuzz: $(READY)
 	@$(BIN)/python -m tests.fuzz --seeds $(or $(SEEDS),200) --from $(or $(FROM),0) --jobs $(or $(JOBS),1) \
 	  --store $(or $(STORE),sqlite)
 
-# make kills ROUNDS=600 SEEDS=500; docs/reliability.md, "Killed processes"
+# make kills ROUNDS=600 SEEDS=500 [STORE=redis]; docs/reliability.md, "Killed processes"
 kills: $(READY)
-	@MINUTEBOOK_KILL_ROUNDS=$(or $(ROUNDS),100) MINUTEBOOK_PROCESS_SEEDS=$(or $(SEEDS),50) \
+	@MINUTEBOOK_KILL_STORES='$(or $(STORE),sqlite redis)' MINUTEBOOK_KILL_ROUNDS=$(or $(ROUNDS),100) MINUTEBOOK_PROCESS_SEEDS=$(or $(SEEDS),50) \
 	  $(BIN)/python -m pytest -q tests/killing
 
 # make faults ROUNDS=200 [SEED=0]: the team box with its parts killed; docs/reliability.md
