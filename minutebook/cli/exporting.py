@@ -146,7 +146,7 @@ def _show(done: Unpacked, dry_run: bool) -> None:
     if done.own_key and taken:
         remark("the store keeps its own redaction key: a secret that comes again gets another placeholder than before")
     for key, why in failed.items():
-        complain(f"{key}: {why}")
+        complain(why if why.startswith(f"{key}: ") else f"{key}: {why}")
 
 
 def _counted(count: int, noun: str) -> str:

@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
-from minutebook.errors import NotFound
+from minutebook.errors import BadInput, NotFound
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path
 from minutebook.pipeline.folding import Gap, Memory, fold
 from minutebook.pipeline.outcomes import Entry, append_memory, memory_entry
+from minutebook.pipeline.readings import read_state
 from minutebook.records import GAP, OBSERVATIONS, Branch, MemoryEntry
 from minutebook.settings import Settings
 from minutebook.store.kernel import Store
@@ -30,8 +31,11 @@ def open_gaps(store: Store, branch: Branch) -> list[Gap]:
 def fill_gap(store: Store, branch: Branch, gap_id: str, mind: Mind, settings: Settings, *, now: str) -> int:
     """Observe a gap's span; how many observations came of it. now: ISO UTC.
 
-    Coverage does not move: it passed the gap long ago. Raises NotFound, and SpanFailed when the mind fails again.
+    Coverage does not move: it passed the gap long ago. Raises NotFound, BadInput where the branch's memory is a box's,
+    and SpanFailed when the mind fails again.
     """
+    if read_state(store, branch).elsewhere:
+        raise BadInput(f"the memory of {branch.key} is made on the box; a gap of it is tried again there")
     memory = fold(ledger.read_memory(store, branch))
     gap = next((gap for gap in memory.open_gaps() if gap.id == gap_id), None)
     if gap is None:

@@ -6,7 +6,8 @@ import pytest
 from builders import NOTHING, ScriptedMind, deliver, memory_of, say
 from commands import Om, data_of
 
-from minutebook.errors import NotFound, SpanFailed
+from minutebook.errors import BadInput, NotFound, SpanFailed
+from minutebook.pipeline.boxing import give_to_box
 from minutebook.pipeline.outcomes import Entry, append_memory, memory_entry
 from minutebook.records import GAP, Branch
 from minutebook.settings import Settings
@@ -52,6 +53,13 @@ def test_pending_running_and_backing_off(om: Om, store: Store) -> None:
     assert 0 < data["digester"]["lease_ends_in_seconds"] <= 60
     assert 400 < data["dropper"]["ready_in_seconds"] <= 500 and data["dropper"]["error"] == "no\x1b route"
     assert data["observer"]["ready_in_seconds"] == 0
+
+
+def test_a_gap_of_a_box_is_tried_again_there(store: Store, branch: Branch) -> None:
+    give_to_box(store, branch)
+    with pytest.raises(BadInput, match="on the box"):
+        fill_gap(store, branch, gap_id(store, branch), ScriptedMind([[PROPOSAL], NOTHING]), Settings(), now=NOW)
+    assert [gap.covers for gap in own_gaps(store, branch)] == [2]
 
 
 def test_only_the_named_session(om: Om, store: Store) -> None:

@@ -201,6 +201,17 @@ def test_a_fork_is_refused_before_what_it_shares(pair: Line) -> None:
     assert list_branches(pair.box) == []
 
 
+def test_a_fork_waits_for_the_memory_that_it_shares(pair: Line) -> None:
+    take(pair.laptop, turns(4))
+    thought(pair.laptop, KEY, "local", 2)
+    take(pair.laptop, [say("again", id="f", parent="e1")])
+    send_all(pair)
+    with pytest.raises(NotFound, match="send that first"):
+        pair.sync_branch(f"{KEY}@f")
+    assert pair.sync() == []
+    same_memory(pair, f"{KEY}@f")
+
+
 def test_a_note_that_waits_holds_for_a_fork(pair: Line) -> None:
     """It was made before the fork, and the box places it afterwards."""
     take(pair.laptop, turns(4))
