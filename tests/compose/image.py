@@ -15,7 +15,20 @@ NEEDED = ("store/lua/*.lua", "store/migrations/*.sql", "workers/prompts/*.md", "
 
 
 def check_image(image: Path, stage: Stage, context: Path, ignored: Sequence[str]) -> str:
-    """Raise Broken for what is missing or too much; returns a line that says what was seen."""
+    """Raise Broken for what is missing or too much, or does not run; returns a line that says what was seen."""
+    check_contents(image, context, ignored)
+    version = _om(image, stage, "--version").strip()
+    for command in ("serve", "worker", "token"):
+        if f"om {command}" not in _om(image, stage, command, "--help"):
+            raise Broken(f"om {command} --help says nothing of itself in the image")
+    if "calls tools" not in _om(image, stage, "models", MINUTEBOOK_MODEL="openai/gpt-4o-mini", OPENAI_API_KEY="none"):
+        raise Broken("om models knows nothing of a model in the image")
+    megabytes = sum(file.lstat().st_size for file in (image / "opt").rglob("*")) / 1e6
+    return f"{version}; {megabytes:,.0f} MB beside Python"
+
+
+def check_contents(image: Path, context: Path, ignored: Sequence[str]) -> None:
+    """Raise Broken for what is missing or too much, from looking alone."""
     site = _site(image)
     _check_files(site, context, ignored)
     for name in TOOLS:
@@ -24,12 +37,6 @@ def check_image(image: Path, stage: Stage, context: Path, ignored: Sequence[str]
     for name in EXTRAS:
         if not (site / name).is_dir():
             raise Broken(f"the image lacks {name}")
-    version = _om(image, stage, "--version").strip()
-    for command in ("serve", "worker", "token"):
-        if f"om {command}" not in _om(image, stage, command, "--help"):
-            raise Broken(f"om {command} --help says nothing of itself in the image")
-    megabytes = sum(file.lstat().st_size for file in (image / "opt").rglob("*")) / 1e6
-    return f"{version}; {megabytes:,.0f} MB beside Python"
 
 
 def _site(image: Path) -> Path:
@@ -56,7 +63,8 @@ def _check_files(site: Path, context: Path, ignored: Sequence[str]) -> None:
             raise Broken(f"the wheel has no {pattern}")
 
 
-def _om(image: Path, stage: Stage, *words: str) -> str:
+def _om(image: Path, stage: Stage, *words: str, **environment: str) -> str:
     user = stage.last("USER")
-    who = Who(stage.environment(), int(user.words[0].split(":")[0]) if user else 0)
+    own = {**stage.environment(), "MINUTEBOOK_HOME": "/tmp", **environment}
+    who = Who(own, int(user.words[0].split(":")[0]) if user else 0)
     return said(confined(Root(image, tmpfs={"/tmp": ""}), who, [*stage.command("ENTRYPOINT"), *words]))
