@@ -24,7 +24,7 @@ Facts = Mapping[str, str]
 def server_checks(place: Place) -> Iterator[Check]:
     """The server, and the store on it; one that cannot be opened is one line."""
     try:
-        store = open_store(place.url, busy_seconds=BUSY_SECONDS, create=False)
+        store = open_store(place.url, busy_seconds=BUSY_SECONDS)
     except MinutebookError as error:
         yield store_failed(place.shown_url, error)
         return
