@@ -15,15 +15,15 @@ from minutebook.settings_reference import reference_markdown
 ROOT = Path(__file__).resolve().parents[1]
 OM = Path(sys.executable).with_name("om")
 EXAMPLE = "examples/orders-service.jsonl"
+BOX_LINES = 9
 WORDS = ("page", "size", "cap")
 BLOCK = re.compile(r"(<!-- output: (?P<name>[^>]+) -->\n```\n).*?(```\n)", re.DOTALL)
 
 
-def run(*arguments: str) -> str:
+def run(*arguments: str, **variables: str) -> str:
     """What `om` prints on a page of 110 columns."""
-    done = subprocess.run(
-        [str(OM), *arguments], cwd=ROOT, capture_output=True, text=True, check=True, env={"COLUMNS": "110", "HOME": "/"}
-    )
+    environ = {"COLUMNS": "110", "HOME": "/", **variables}
+    done = subprocess.run([str(OM), *arguments], cwd=ROOT, capture_output=True, text=True, check=True, env=environ)
     return done.stdout.replace(str(ROOT), "~/minutebook").rstrip() + "\n"
 
 
@@ -31,6 +31,27 @@ def evaluated() -> str:
     """The totals of the prompt test set for the extractive mind."""
     done = subprocess.run([sys.executable, "-m", "evals"], cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout.rpartition("\n\n")[2].rstrip() + "\n"
+
+
+def boxed(folder: str) -> str:
+    """What the second of two laptops is given by a box, at first."""
+    box = f"{folder}/box.sqlite"
+    token = run("token", "create", "--user", "alice", "--store", box).strip()
+    command = [str(OM), "serve", "--store", box, "--set", "serve_port=0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={"HOME": folder}) as door:
+        assert door.stdout is not None
+        url = door.stdout.readline().split()[-1]
+        one, other = (
+            {"MINUTEBOOK_HOME": f"{folder}/{name}", "MINUTEBOOK_BOX_URL": url, "MINUTEBOOK_BOX_TOKEN": token}
+            for name in ("one", "other")
+        )
+        run("ingest", EXAMPLE, **one)
+        run("sync", "--once", **one)
+        run("worker", "--until-idle", "--store", box)
+        came = run("sync", "--once", **other)
+        door.terminate()
+    shown = run("compact", **other).splitlines(keepends=True)[:BOX_LINES]
+    return f"$ om sync --once\n{came}\n$ om compact | head -{BOX_LINES}\n{''.join(shown)}"
 
 
 def outputs() -> dict[str, str]:
@@ -43,8 +64,10 @@ def outputs() -> dict[str, str]:
         assert record is not None
         source = run("recall", "--store", store, record[1])
         status = run("status", "--store", store)
+        box = boxed(folder)
     shown = f"$ om search {' '.join(WORDS)}\n{found}\n$ om recall {record[1]}\n{source}"
-    return {"make demo": demo, "om search, om recall": shown, "om status": status, "make eval": evaluated()}
+    texts = {"make demo": demo, "om search, om recall": shown, "om status": status, "om sync": box}
+    return {**texts, "make eval": evaluated()}
 
 
 def main() -> None:

@@ -211,7 +211,7 @@ def _then(place: Place, reports: Sequence[Report], *, wait: bool, quiet: bool) -
         return code
     listening = place.wake_worker()
     if any(report.new for report in reports) and not quiet:
-        showing_ingest.show_next(listening)
+        showing_ingest.show_next(listening, place.settings.box_url)
     return 0
 
 

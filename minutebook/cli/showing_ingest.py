@@ -128,9 +128,11 @@ def as_data(reports: Sequence[Report], settings: Settings, *, estimate: bool) ->
     return {"files": files, **({"estimate": estimate_data(reports, settings)} if estimate else {})}
 
 
-def show_next(listening: bool) -> None:
-    """Who makes the memory of it."""
-    if listening:
+def show_next(listening: bool, box_url: str | None = None) -> None:
+    """Who makes the memory of it. box_url: of the box, where one is set."""
+    if box_url is not None:
+        remark(f"`om sync` takes it to the box at {box_url}, whose workers make the memory.")
+    elif listening:
         remark("A worker is running and was told.")
     else:
         remark("No worker is running: `om worker --until-idle` makes the memory now, or use --wait.")
