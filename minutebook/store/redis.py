@@ -163,7 +163,8 @@ class _Documents(_Log):
         keys = [self._changes_key, self._collection_key(put.collection)]
         version = "" if put.if_version is None else put.if_version
         where = (packed(put.collection), packed(put.key))
-        reply = self.change("put", keys, *where, version, _packed_body(put.body))
+        # As it is: what is written alone is a composition, for which an agent waits, or small.
+        reply = self.change("put", keys, *where, version, PLAIN + packed(put.body))
         if reply.startswith(b"S"):
             return Stale(f"{put.collection}/{put.key}", put.if_version or 0, int(reply[1:]))
         return Document(put.key, int(reply[1:]), put.body)
