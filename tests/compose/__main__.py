@@ -4,6 +4,7 @@ Reads and judges both files, runs the Dockerfile's own steps, starts each servic
 would, waits for each health check, sends a session through from two laptops, kills services, and stops everything.
 """
 
+import signal
 import sys
 import tempfile
 import time
@@ -126,5 +127,11 @@ def nothing_left(box: Box) -> Iterator[None]:
         raise Broken(f"processes are left of {', '.join(left)}")
 
 
+def leave(*_: object) -> None:
+    """Told to stop: as after Ctrl-C, nothing is left running."""
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, leave)
     raise SystemExit(main())

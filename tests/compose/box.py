@@ -63,13 +63,10 @@ class Box:
         """Nothing where its health check passes, else what is wrong."""
         health = self.compose.services[_service_of(name)].health
         try:
-            done = self.containers[name].run(health.argv, health.timeout_seconds)
+            self.containers[name].run(health.argv, health.timeout_seconds, f"{name}: its health check")
         except Broken as error:
-            return f"{error}: {self.containers[name].tail()}"
-        except subprocess.TimeoutExpired:
-            return f"{name}: its health check takes longer than its timeout"
-        said = " ".join((done.stdout + done.stderr).split())[-300:]
-        return f"{name}: its health check ends with {done.returncode}: {said}" if done.returncode else ""
+            return str(error)
+        return ""
 
     def wait_healthy(self, name: str) -> None:
         """Until its health check passes; Broken when it does not in time."""
@@ -92,10 +89,7 @@ class Box:
 
     def run(self, name: str, *command: str) -> str:
         """What a command printed that ran in a container, as by `docker compose exec`; Broken when it failed."""
-        done = self.containers[name].run(command, 60)
-        if done.returncode:
-            raise Broken(f"{name}: {' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
-        return done.stdout
+        return self.containers[name].run(command, 60.0, f"{name}: {' '.join(command)}")
 
     def kill(self, name: str) -> None:
         """kill -9; the container stays listed, as a dead one."""

@@ -9,6 +9,7 @@ from compose.ignoring import is_ignored
 from compose.sandbox import Root, Who, confined, said
 
 PACKAGE = "minutebook"
+COMMAND_SECONDS = 120.0
 TOOLS = ("pip", "setuptools", "wheel", "hatchling")
 EXTRAS = ("fastapi", "litellm", "prometheus_client", "redis", "uvicorn")
 NEEDED = ("store/lua/*.lua", "store/migrations/*.sql", "workers/prompts/*.md", "py.typed")
@@ -67,4 +68,5 @@ def _om(image: Path, stage: Stage, *words: str, **environment: str) -> str:
     user = stage.last("USER")
     own = {**stage.environment(), "MINUTEBOOK_HOME": "/tmp", **environment}
     who = Who(own, int(user.words[0].split(":")[0]) if user else 0)
-    return said(confined(Root(image, tmpfs={"/tmp": ""}), who, [*stage.command("ENTRYPOINT"), *words]))
+    argv = confined(Root(image, tmpfs={"/tmp": ""}), who, [*stage.command("ENTRYPOINT"), *words])
+    return said(argv, COMMAND_SECONDS, f"om {' '.join(words)} in the image")

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from compose.broken import Broken
 
@@ -148,13 +149,18 @@ def confined(
     return within.within(argv) if within else argv
 
 
-def said(argv: Sequence[str], timeout_seconds: float = 60.0, where: str = "") -> str:
-    """What a command printed; Broken when it failed, with the last of what it said."""
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_seconds, stdin=subprocess.DEVNULL)
+def said(argv: Sequence[str], timeout_seconds: float, where: str, **more: Any) -> str:
+    """What a command printed; Broken when it failed, with the last of what it said. more: for subprocess.run."""
+    try:
+        done = subprocess.run(
+            argv, capture_output=True, text=True, timeout=timeout_seconds, stdin=subprocess.DEVNULL, **more
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Broken(f"{where} takes longer than {timeout_seconds:.0f} s") from error
     if done.returncode:
         last = " | ".join((done.stderr or done.stdout).strip().splitlines()[-4:])
-        raise Broken(f"{where or argv[-1]} ended with {done.returncode}: {last}")
-    return done.stdout
+        raise Broken(f"{where} ended with {done.returncode}: {last}")
+    return str(done.stdout)
 
 
 @dataclass(slots=True)
@@ -183,11 +189,10 @@ class Container:
             return int(children[0])
         raise Broken(f"{self.name}: it has ended")
 
-    def run(self, command: Sequence[str], timeout_seconds: float) -> "subprocess.CompletedProcess[str]":
-        """Run a command inside, as `docker exec` would."""
+    def run(self, command: Sequence[str], timeout_seconds: float, where: str) -> str:
+        """What a command printed that ran inside, as by `docker exec`; Broken when it failed."""
         spaces = [f"--target={self.pid}", "--mount", "--pid", "--uts", "--net", "--root", "--wd"]
-        argv = ["nsenter", *spaces, *self.who.argv(command)]
-        return subprocess.run(argv, capture_output=True, text=True, timeout=timeout_seconds, stdin=subprocess.DEVNULL)
+        return said(["nsenter", *spaces, *self.who.argv(command)], timeout_seconds, where)
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to number 1."""
@@ -195,9 +200,12 @@ class Container:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """End it as a machine that loses power does."""
+        """kill -9 of all that is in it."""
         self.send(signal.SIGKILL)
-        self.process.wait(timeout=30)
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=10)
+        self.process.kill()
+        self.process.wait()
 
     def stop(self, grace_seconds: float) -> float | None:
         """Ask it to end and wait; its exit code, None when it had to be killed."""

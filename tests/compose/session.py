@@ -1,7 +1,6 @@
 """A session through the box, as two laptops see it: sent from one, observed there, and its memory on both."""
 
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -9,6 +8,7 @@ from pathlib import Path
 
 from compose.box import Box
 from compose.broken import Broken
+from compose.sandbox import said
 from surroundings import talk
 
 MEMORY_SECONDS = 90.0
@@ -30,12 +30,8 @@ class Laptop:
     def om(self, *words: object) -> str:
         """What `om` printed; Broken when it failed."""
         argv = self._box.network.within([sys.executable, "-m", "minutebook", *map(str, words)])
-        done = subprocess.run(
-            argv, env=self._environment, cwd=self.home, capture_output=True, text=True, timeout=COMMAND_SECONDS
-        )
-        if done.returncode:
-            raise Broken(f"om {' '.join(map(str, words))}: {done.stderr.strip() or done.stdout.strip()}")
-        return done.stdout
+        where = f"om {' '.join(map(str, words))} on a laptop"
+        return said(argv, COMMAND_SECONDS, where, env=self._environment, cwd=self.home)
 
     def memory(self) -> str:
         """What an agent on it would get back, after it has asked the box."""
