@@ -149,19 +149,18 @@ def started(box: Box, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "seconds", "said"),
     [
-        (("redis-cly", "ping"), "redis-cly"),
-        (("/bin/sh", "-c", "redis-cli -p 6380 ping"), "ends with 1"),
-        (("sleep", "5"), "takes longer than"),
+        (("redis-cly", "ping"), 20.0, "redis-cly"),
+        (("/bin/sh", "-c", "redis-cli -p 6380 ping"), 20.0, "ended with 1"),
+        (("sleep", "5"), 0.3, "takes longer than"),
     ],
 )
 def test_a_bad_health_check_is_said(
-    box: Box, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, ...], said: str
+    box: Box, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, ...], seconds: float, said: str
 ) -> None:
     monkeypatch.setattr(boxes, "HEALTHY_SECONDS", 1.0)
     only(box, "redis")
-    change(box, "redis", health=Health(argv, 1.0, 0.5))
-    box.up()
+    change(box, "redis", health=Health(argv, 1.0, seconds))
     with pytest.raises(Broken, match=said):
-        box.wait_healthy("redis")
+        started(box, "redis")
