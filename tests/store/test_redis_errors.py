@@ -37,8 +37,8 @@ FREEING = {"delete", "erase", "settle_dirty", "beat", "finish", "fail", "release
 """Writes that a full server still does: they end or remove something."""
 
 
-def opening(url: str, **how: Any) -> RedisStore:
-    return RedisStore(address_of(url), busy_seconds=0.05, **how)
+def opening(url: str, *, busy_seconds: float = 10.0, create: bool = True) -> RedisStore:
+    return RedisStore(address_of(url), busy_seconds=busy_seconds, create=create)
 
 
 def client_of(url: str) -> Any:
@@ -196,7 +196,7 @@ class Answering:
 def test_what_a_server_may_say(answer: bytes, kind: type[StoreError], said: str) -> None:
     server = Answering(answer)
     with pytest.raises(kind, match=said) as caught:
-        RedisStore(address_of(server.url), busy_seconds=0.05)
+        opening(server.url, busy_seconds=1.0)
     server.listener.close()
     assert type(caught.value) is kind
     assert str(caught.value).startswith(server.url)
@@ -231,6 +231,7 @@ def test_passwords(new_redis_server: NewServer, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("MINUTEBOOK_REDIS_PASSWORD", "s3cret/word")
     assert opening(bare, create=False).tip("s").length == 1
     server.kill()
+    good.busy_seconds = 0.05
     with pytest.raises(StoreUnreachable) as lost:
         good.tip("s")
     assert "s3cret" not in str(lost.value)
@@ -321,7 +322,7 @@ def test_a_replica_is_read_only(new_redis_server: NewServer, redis_server: Redis
 
 def test_a_script_of_somebody_that_does_not_end(new_redis_server: NewServer) -> None:
     server = new_redis_server(["--busy-reply-threshold", "1"])
-    store = opening(server.url)
+    store = opening(server.url, busy_seconds=1.0)
 
     def block() -> None:
         with client_of(server.url) as client, pytest.raises(redis.ResponseError):
