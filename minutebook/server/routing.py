@@ -5,6 +5,7 @@ no secret's way around the token, and one request costs one change of threads.
 """
 
 from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from typing import Annotated, Any, get_origin, get_type_hints
 from urllib.parse import parse_qsl
 
@@ -13,7 +14,6 @@ from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ValidationError
-from starlette.concurrency import run_in_threadpool
 
 from minutebook.server.callers import Caller
 from minutebook.server.refusals import Refusal, invalid
@@ -76,7 +76,8 @@ class Route(APIRoute):
             return answer
 
         async def handle(request: Request) -> Response:
-            return await run_in_threadpool(run, request.scope[VISIT], request.scope[BODY])
+            visit: Visit = request.scope[VISIT]
+            return await visit.house.in_thread(partial(run, visit, request.scope[BODY]))
 
         return handle
 

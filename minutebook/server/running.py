@@ -7,13 +7,14 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from types import FrameType
+from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from minutebook.errors import BadInput
 from minutebook.server.app import make_app
-from minutebook.server.house import open_house
+from minutebook.server.house import House, opened_house
 from minutebook.server.limits import is_loopback
 from minutebook.settings import Settings
 from minutebook.store.kernel import Store
@@ -35,13 +36,39 @@ PLAIN_HTTP = (
 logger = logging.getLogger(__name__)
 
 
+class Gathering:
+    """A transport that writes what comes in one step of the loop at once: an answer is one packet, not two."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._waiting: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if not self._waiting:
+            self._loop.call_soon(self.flush)
+        self._waiting.append(data)
+
+    def flush(self) -> None:
+        waiting, self._waiting = b"".join(self._waiting), []
+        if waiting and not self._transport.is_closing():
+            self._transport.write(waiting)
+
+    def close(self) -> None:
+        self.flush()
+        self._transport.close()
+
+
 class PatientProtocol(H11Protocol):
     """uvicorn's, that does not wait for ever: not for the headers of a request, nor for a reader of its answer."""
 
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        super().connection_made(Gathering(transport, self.loop))  # type: ignore[arg-type]
         # asyncio does it for sockets that it made itself. Without it the body of an answer waits 40 ms for its headers.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._expect_headers()
@@ -76,8 +103,11 @@ def serve(store: Store, settings: Settings, *, say: Callable[[str], object]) -> 
 
     say: told once where it listens. Raises BadInput where it cannot listen.
     """
-    with closing(listening_socket(settings.serve_host, settings.serve_port)) as listener:
-        server = make_server(store, settings)
+    with (
+        closing(listening_socket(settings.serve_host, settings.serve_port)) as listener,
+        opened_house(store, settings) as house,
+    ):
+        server = make_server(house)
         say(f"listening on {url_of(listener)}")
         if not is_loopback(settings.serve_host):
             logger.warning(PLAIN_HTTP, settings.serve_host)
@@ -85,10 +115,10 @@ def serve(store: Store, settings: Settings, *, say: Callable[[str], object]) -> 
             server.run(sockets=[listener])
 
 
-def make_server(store: Store, settings: Settings) -> uvicorn.Server:
+def make_server(house: House) -> uvicorn.Server:
     """A server that was not started yet."""
     config = uvicorn.Config(
-        make_app(open_house(store, settings)),
+        make_app(house),
         http=PatientProtocol,
         loop="asyncio",
         ws="none",

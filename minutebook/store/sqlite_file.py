@@ -230,7 +230,7 @@ class Database:
         self.path = path.absolute()
         self.busy_seconds = busy_seconds
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock, self._writing = threading.Lock(), threading.Lock()
         self._local = threading.local()
         self._open: dict[threading.Thread, Connection] = {}
         self._closed = False
@@ -370,11 +370,21 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """One write transaction on this thread's connection."""
-        with translated(self.path):
+        with translated(self.path), self._turn():
             connection = self._connection()
             self._check_in_place()
             with _transaction(connection):
                 yield connection
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Threads of this process come one after the other: SQLite would make them look again and again, and sleep."""
+        if not self._writing.acquire(timeout=self.busy_seconds):
+            raise StoreBusy(f"{self.path}: other threads of this process hold it; try again")
+        try:
+            yield
+        finally:
+            self._writing.release()
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[Any]:
         """All rows of one reading statement, as of one moment."""

@@ -5,7 +5,7 @@ import re
 import socket
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
@@ -17,6 +17,7 @@ from builders import reply, say
 from minutebook.pipeline.rows import branch_row, session_row, source_row
 from minutebook.pipeline.sessions import Session
 from minutebook.records import Branch, SourceEntry
+from minutebook.server.house import opened_house
 from minutebook.server.running import listening_socket, make_server
 from minutebook.server.tokens import create_token
 from minutebook.settings import Settings
@@ -55,7 +56,9 @@ class RunningDoor:
     def __enter__(self) -> Self:
         self.listener = listening_socket("127.0.0.1", 0)
         self.port = int(self.listener.getsockname()[1])
-        self.server = make_server(self.store, self.settings)
+        self._ending = ExitStack()
+        self.house = self._ending.enter_context(opened_house(self.store, self.settings))
+        self.server = make_server(self.house)
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.listener]}, daemon=True)
         self.thread.start()
         return self
@@ -64,6 +67,7 @@ class RunningDoor:
         self.server.should_exit = True
         self.thread.join(30)
         assert not self.thread.is_alive(), "the door does not stop"
+        self._ending.close()
 
     def token(self, user: str = "alice", *projects: str, days: int | None = None) -> str:
         """A new token's text."""

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,17 @@ def test_a_writer_waits_for_the_lock(path: Path, store: SqliteStore) -> None:
         thread.join(30)
     assert [stored.id for stored in store.read("s")] == ["a"]
     patient.close()
+
+
+def test_threads_of_one_process_take_turns(path: Path) -> None:
+    """One that waits is woken when the other is done, and gives up after busy_seconds."""
+    shared = SqliteStore(path, busy_seconds=0.2)
+    with shared..writing(), ThreadPoolExecutor(1) as pool:
+        refused = pool.submit(shared.append, "s", items("a")).exception()
+    assert isinstance(refused, StoreBusy) and "other threads" in str(refused)
+    shared.append("s", items("b"))
+    assert [stored.id for stored in shared.read("s")] == ["b"]
+    shared.close()
 
 
 def test_opening_a_new_file_waits_for_the_lock(tmp_path: Path) -> None:
