@@ -12,12 +12,14 @@ from typing import Any
 from minutebook.errors import CompactionOpen, StoreBusy
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path, find_branch
-from minutebook.pipeline.checkpoints import read_page
+from minutebook.pipeline.checkpoints import checkpoint_of, read_page
 from minutebook.pipeline.excerpts import extract_lines
 from minutebook.pipeline.folding import BeyondCheckpoint, fold
 from minutebook.pipeline.folds import PRODUCER, Proposal, memory_length, proposal_put, read_proposal
+from minutebook.pipeline.outbox import waiting_after
 from minutebook.pipeline.pages import Page, page_of
 from minutebook.pipeline.projection import Projection, compaction_projection, digest_budget
+from minutebook.pipeline.remembering import memory_after
 from minutebook.pipeline.rendering import extract_room, parts_of, render
 from minutebook.records import Branch, MemoryEntry, content_id
 from minutebook.settings import Settings
@@ -109,7 +111,7 @@ def compose_memory(
                 raise CompactionOpen(f"{branch.key}: a compaction at entry {held.boundary} is still open")
             if held.settings == shaping_hash(settings):
                 return Composition(**held.composed, first_kept=first_kept, tokens_before=tokens_before)
-        length, page = _page_now(store, branch)
+        length, page = _page_seen(store, branch)
         composed = _compose(store, branch, boundary, settings, length, page)
         if composed is None or _propose(store, branch, composed, length, settings, held):
             return composed and replace(composed, first_kept=first_kept, tokens_before=tokens_before)
@@ -118,7 +120,7 @@ def compose_memory(
 
 def look_at_memory(store: Store, branch: Branch, boundary: int, settings: Settings) -> Composition | None:
     """What compose_memory would return, recording nothing: `om compact`."""
-    return _compose(store, branch, boundary, settings, *_page_now(store, branch))
+    return _compose(store, branch, boundary, settings, *_page_seen(store, branch))
 
 
 def shaping_hash(settings: Settings) -> str:
@@ -129,6 +131,16 @@ def shaping_hash(settings: Settings) -> str:
 def read_until(store: Store, branch: Branch, length: int) -> list[MemoryEntry]:
     """The branch's memory entries as they stood when its own stream had that length."""
     return [e for e in ledger.read_memory(store, branch) if e.branch != branch.key or e.index < length]
+
+
+def _page_seen(store: Store, branch: Branch) -> tuple[int, Page | None]:
+    """Like _page_now, with what waits for a box to place it: a person's word holds at once."""
+    length, page = _page_now(store, branch)
+    waiting = waiting_after(store, branch, length)
+    if not waiting:
+        return length, page
+    memory = memory_after(store, branch, waiting, length)
+    return length, page_of(checkpoint_of(branch, memory, length).memory)
 
 
 def _page_now(store: Store, branch: Branch) -> tuple[int, Page | None]:
@@ -149,7 +161,8 @@ def _compose(
     if page is not None:
         with suppress(BeyondCheckpoint):
             return _composed_of(page, store, branch, boundary, settings)
-    whole = page_of(fold(read_until(store, branch, length)), floor=boundary)
+    seen = [*read_until(store, branch, length), *waiting_after(store, branch, length)]
+    whole = page_of(fold(seen), floor=boundary)
     return _composed_of(whole, store, branch, boundary, settings)
 
 

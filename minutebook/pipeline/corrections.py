@@ -11,10 +11,10 @@ from minutebook.pipeline.branches import memory_stream, source_stream, still_the
 from minutebook.pipeline.folding import Memory, Tombstone, fold
 from minutebook.pipeline.folds import PRODUCER
 from minutebook.pipeline.intake import redactor_of
-from minutebook.pipeline.outbox import outbox
 from minutebook.pipeline.outcomes import Entry, append_memory, memory_entry
 from minutebook.pipeline.readings import session_of
 from minutebook.pipeline.recall import checked_id
+from minutebook.pipeline.remembering import seen_memory
 from minutebook.pipeline.shapes import counted_observation, cut_content, observation_data, one_line
 from minutebook.records import (
     DROPS,
@@ -51,8 +51,8 @@ def note(
 ) -> Observation:
     """A person's own note as an observation, with the note itself as its source.
 
-    timestamp: local YYYY-MM-DD HH:MM. time: ISO UTC. Covers nothing, so that it belongs to every projection; where the
-    branch's memory is a box's, once it came back from there. BadInput on a branch that is another machine's.
+    timestamp: local YYYY-MM-DD HH:MM. time: ISO UTC. Covers nothing, so that it belongs to every projection. BadInput
+    on a branch that is another machine's.
     """
     if owner_of(branch.key):
         raise BadInput(f"{branch.key} is {owner_of(branch.key)}'s; a note is written on the machine of its session")
@@ -112,7 +112,7 @@ def retire(store: Store, branch: Branch, record_id: str, *, time: str) -> Retire
     checked_id(record_id)
     if owner_of(branch.key) and store.tip(memory_stream(branch.key)).marks.get(ledger.BOX, 0) == ledger.BOXED:
         raise BadInput(f"{branch.key} is {owner_of(branch.key)}'s, who alone takes something back there")
-    memory = fold([*ledger.read_memory(store, branch), *outbox(store, branch)])
+    memory = fold(seen_memory(store, branch))
     reflection, observation = memory.reflections.get(record_id), memory.observations.get(record_id)
     if reflection is not None:
         append_memory(store, branch, [_taken_back(RETIREMENTS, "reflectionIds", [record_id], time)])

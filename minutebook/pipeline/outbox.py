@@ -4,10 +4,10 @@ One document a branch, in order. What came back with the box's memory is taken o
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from minutebook.pipeline.branches import memory_stream
-from minutebook.records import Branch, MemoryEntry
+from minutebook.records import FOLD, Branch, MemoryEntry
 from minutebook.store import codec
 from minutebook.store.kernel import Put, Store, Stored
 
@@ -32,6 +32,15 @@ def outbox(store: Store, branch: Branch) -> list[MemoryEntry]:
     entries = read_outbox(store, branch.key).entries
     there = store.find(memory_stream(branch.key), [entry.id for entry in entries]) if entries else {}
     return [entry for entry in entries if entry.id not in there]
+
+
+def waiting_after(store: Store, branch: Branch, length: int) -> list[MemoryEntry]:
+    """What waits and holds here already, as if it stood behind that length of the branch's own memory.
+
+    Not the folds: what a compaction showed is settled when the box has it.
+    """
+    held = [entry for entry in outbox(store, branch) if entry.kind != FOLD]
+    return [replace(entry, index=length + at) for at, entry in enumerate(held)]
 
 
 def read_outbox(store: Store, branch_key: str) -> Outbox:

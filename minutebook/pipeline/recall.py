@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 from minutebook.errors import BadRecordId
 from minutebook.pipeline import ledger
-from minutebook.pipeline.branches import Path
+from minutebook.pipeline.branches import Path, memory_stream
 from minutebook.pipeline.excerpts import head_and_tail
 from minutebook.pipeline.folding import HeldObservation, HeldReflection, Memory, fold
 from minutebook.pipeline.mentions import named_entries
+from minutebook.pipeline.outbox import waiting_after
+from minutebook.pipeline.remembering import seen_memory
 from minutebook.pipeline.shapes import observations_of, reflections_of
 from minutebook.pipeline.sourcetext import renders_to_nothing
 from minutebook.records import OBSERVATIONS, REFLECTIONS, Branch, MemoryEntry, Observation, Placed, Reflection
@@ -129,7 +131,9 @@ def _entries(store: Store, branch: Branch, record_id: str) -> list[MemoryEntry]:
     if found:
         supports = dict.fromkeys(id_ for each in _reflections(found, record_id) for id_ in each.support_ids)
         found = named_entries(store, branch, [*wanted, *(f"o:{id_}" for id_ in supports)])
-    return ledger.read_memory(store, branch) if found is None else found
+    if found is None:
+        return seen_memory(store, branch)
+    return [*found, *waiting_after(store, branch, store.tip(memory_stream(branch.key)).length)]
 
 
 def _observations(entries: list[MemoryEntry], record_id: str) -> list[Observation]:

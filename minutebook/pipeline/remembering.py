@@ -13,6 +13,7 @@ from minutebook.pipeline.branches import memory_stream
 from minutebook.pipeline.checkpoints import checkpoint_of, read_reduced
 from minutebook.pipeline.folding import BeyondCheckpoint, Memory, apply, fold
 from minutebook.pipeline.mentions import MENTIONED, known_among, mention_puts
+from minutebook.pipeline.outbox import waiting_after
 from minutebook.pipeline.pages import page_of
 from minutebook.pipeline.projection import UNLIMITED, project, valid_digests, visible_projection
 from minutebook.pipeline.reducing import holds, is_thin, may_apply, mentions, shown_of
@@ -35,14 +36,15 @@ NOTHING = Remembered({}, ())
 def remember(store: Store, branch: Branch, entries: Sequence[MemoryEntry], tip: Tip) -> Remembered:
     """What goes with these new entries at that tip of the branch's own stream."""
     length = tip.length + len(entries)
-    checkpoint = checkpoint_of(branch, _memory_after(store, branch, entries, tip.length), length)
+    checkpoint = checkpoint_of(branch, memory_after(store, branch, entries, tip.length), length)
     return Remembered(
         marks={**marks_of(checkpoint.totals), MENTIONED: length},
         puts=[*checkpoint.puts, *mention_puts(store, branch, tip, entries)],
     )
 
 
-def _memory_after(store: Store, branch: Branch, entries: Sequence[MemoryEntry], length: int) -> Memory:
+def memory_after(store: Store, branch: Branch, entries: Sequence[MemoryEntry], length: int) -> Memory:
+    """The memory with these entries behind that length of the branch's own: from the checkpoint, where that can say."""
     kept = read_reduced(store, branch, length)
     if kept is not None:
         named = {mention for entry in entries for mention in mentions(entry)[0]}
@@ -52,6 +54,12 @@ def _memory_after(store: Store, branch: Branch, entries: Sequence[MemoryEntry], 
             return memory
     before = ledger.read_memory(store, branch)
     return whole_memory([*before, *entries], [each.key for each in ledger.chain_of(store, branch)])
+
+
+def seen_memory(store: Store, branch: Branch) -> list[MemoryEntry]:
+    """Every memory entry that this branch sees, in merge order, and behind them what waits for a box to place it."""
+    length = store.tip(memory_stream(branch.key)).length
+    return [*ledger.read_memory(store, branch), *waiting_after(store, branch, length)]
 
 
 def working_memory(store: Store, branch: Branch) -> Memory:

@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import Path
 from minutebook.pipeline.excerpts import is_ours
 from minutebook.pipeline.folding import Tombstone, fold
 from minutebook.pipeline.quoting import harmless
+from minutebook.pipeline.remembering import seen_memory
 from minutebook.pipeline.sourcetext import entry_text
 from minutebook.records import Branch, Observation, Reflection, SourceEntry
 from minutebook.store.kernel import Store
@@ -213,7 +213,7 @@ def _documents(store: Store, branches: Sequence[Branch]) -> Iterator[tuple[Hit, 
 def _of_branch(store: Store, branch: Branch) -> Iterator[tuple[str, Hit, float]]:
     """Texts with the branch on which they were delivered, "" for a record, whose id says what it is."""
 
-    memory = fold(ledger.read_memory(store, branch))
+    memory = fold(seen_memory(store, branch))
     citations = Counter(key for held in memory.current() for key in set(held.record.support_ids))
     cited: dict[str, list[str]] = {}
     for key, held in memory.observations.items():

@@ -7,6 +7,7 @@ from minutebook.pipeline.branches import Path
 from minutebook.pipeline.folding import fold
 from minutebook.pipeline.pages import page_of
 from minutebook.pipeline.projection import Projection, digest_budget, full_projection, visible_projection
+from minutebook.pipeline.remembering import seen_memory
 from minutebook.records import Branch
 from minutebook.settings import Settings
 from minutebook.store.kernel import Store
@@ -14,7 +15,7 @@ from minutebook.store.kernel import Store
 
 def viewed(store: Store, branch: Branch, settings: Settings, *, full: bool) -> Projection:
     """What the last confirmed compaction showed, or all that is active; of the empty branch nothing."""
-    entries = ledger.read_memory(store, branch) if branch.key else []
+    entries = seen_memory(store, branch) if branch.key else []
     share = digest_budget(settings.reflection_context_max_tokens).digest
     if full:
         return full_projection(page_of(fold(entries)), digest_tokens=share)

@@ -15,6 +15,7 @@ from minutebook.pipeline.boxing import (
     branch_to_send,
     give_to_box,
     lengths,
+    memory_after,
     outbox,
     part_from_box,
     receive_memory,
@@ -22,18 +23,24 @@ from minutebook.pipeline.boxing import (
     take_memory,
     take_sources,
 )
-from minutebook.pipeline.branches import list_branches, load_branch, memory_stream
+from minutebook.pipeline.branches import Path, list_branches, load_branch, memory_stream
+from minutebook.pipeline.checkpoints import read_page
 from minutebook.pipeline.clocks import due_roles
-from minutebook.pipeline.compaction import look_at_memory
+from minutebook.pipeline.compaction import compose_memory, look_at_memory
 from minutebook.pipeline.corrections import note, retire
-from minutebook.pipeline.deliveries import HostCompaction
+from minutebook.pipeline.deliveries import HostCompaction, Reading, SessionHead
 from minutebook.pipeline.folds import confirm_fold
+from minutebook.pipeline.intake import accept_turns
 from minutebook.pipeline.ledger import read_memory, read_own
 from minutebook.pipeline.notices import read_notices
-from minutebook.pipeline.outcomes import Entry, Outcome, Refused, commit_outcome, memory_entry
+from minutebook.pipeline.outcomes import Entry, Outcome, Refused, append_memory, commit_outcome, memory_entry
+from minutebook.pipeline.purged import bury
 from minutebook.pipeline.readings import read_state
+from minutebook.pipeline.recall import recall
+from minutebook.pipeline.search import search
 from minutebook.pipeline.sessions import find_session, load_session
 from minutebook.pipeline.shapes import observation_data
+from minutebook.pipeline.viewing import view_lines, viewed
 from minutebook.records import GAP, OBSERVATIONS, Branch
 from minutebook.settings import Settings
 from minutebook.store.kernel import Store
@@ -131,14 +138,10 @@ def send_all(line: Line, key: str = KEY, user: str = ALICE, **changes: Any) -> A
 
 
 def branch_path(store: Store, branch: Branch) -> list[Any]:
-    from minutebook.pipeline.branches import Path
-
     return Path(store, branch).read()
 
 
 def retire_any(store: Store, branch: Branch) -> None:
-    from minutebook.pipeline.outcomes import append_memory
-
     append_memory(store, branch, [memory_entry(Entry(kind=OBSERVATIONS, covers=0, since=0, data={}))])
 
 
@@ -159,8 +162,6 @@ def test_a_persons_note_and_retirement_go_through_the_outbox(pair: Line) -> None
 
 
 def test_a_confirmed_compaction_goes_through_the_outbox(pair: Line) -> None:
-    from minutebook.pipeline.compaction import compose_memory
-
     take(pair.laptop, turns(6))
     pair.sync()
     thought(pair.box, BOXED, "seen", 5)
@@ -201,6 +202,53 @@ def test_a_fork_is_refused_before_what_it_shares(pair: Line) -> None:
     assert list_branches(pair.box) == []
 
 
+def test_a_fork_waits_for_the_sources_that_it_shares(pair: Line) -> None:
+    take(pair.laptop, turns(4))
+    session, branch = load_session(pair.laptop, KEY), load_branch(pair.laptop, KEY)
+    receive_sources(pair.box, ALICE, session, branch, 0, "", turns(1))
+    take(pair.laptop, [say("again", id="f", parent="e1")])
+    with pytest.raises(NotFound, match="send that first"):
+        pair.sync_branch(f"{KEY}@f")
+
+
+def test_a_fork_of_another_beginning_is_refused(pair: Line) -> None:
+    """The parent is there, and long enough, but not the same."""
+    take(pair.laptop, turns(4))
+    pair.sync()
+    with stores(1) as (other,):
+        take(other, [*turns(1), say("else", id="x", parent="e0"), say("more", id="y", parent="x")])
+        take(other, [say("again", id="f", parent="x")])
+        with pytest.raises(BoxDiverged, match="something else on the box"):
+            Line(other, pair.box).sync_branch(f"{KEY}@f")
+
+
+def test_two_that_pull_the_same_at_once(pair: Line) -> None:
+    """Whoever comes second finds it there, and the checkpoint is of the right length."""
+    take(pair.laptop, turns(4))
+    pair.sync()
+    for at in range(1, 4):
+        thought(pair.box, BOXED, f"seen {at}", at)
+
+    class Overtaken:
+        """A store in which another pass comes between the first two questions."""
+
+        def __init__(self) -> None:
+            self.calm = False
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "find" and not self.calm:
+                self.calm = True
+                found = pair.laptop.find
+                return lambda *given: (found(*given), pair.sync())[0]
+            return getattr(pair.laptop, name)
+
+    overtaken: Any = Overtaken()
+    Line(overtaken, pair.box).pull(KEY)
+    assert overtaken.calm and contents(pair.laptop, KEY) == ["seen 1", "seen 2", "seen 3"]
+    same_memory(pair)
+    assert read_page(pair.laptop, load_branch(pair.laptop, KEY), 3) is not None
+
+
 def test_a_fork_waits_for_the_memory_that_it_shares(pair: Line) -> None:
     take(pair.laptop, turns(4))
     thought(pair.laptop, KEY, "local", 2)
@@ -233,8 +281,6 @@ def test_marks_that_moved_without_an_entry_come_along(pair: Line) -> None:
 
 
 def test_marks_come_with_the_last_page_alone(pair: Line) -> None:
-    from minutebook.pipeline.boxing import memory_after
-
     take(pair.laptop, turns(4))
     pair.sync()
     for at in range(1, 4):
@@ -281,9 +327,6 @@ def test_an_end_wakes_the_branches_and_new_entries_end_it(pair: Line) -> None:
 
 
 def test_what_the_box_keeps_of_a_session_names_no_file(pair: Line) -> None:
-    from minutebook.pipeline.deliveries import Reading, SessionHead
-    from minutebook.pipeline.intake import accept_turns
-
     head = SessionHead(host="neutral", session="s1", project="acme/orders")
     accept_turns(pair.laptop, Reading(head=head, events=[*turns(2)], cursor={"offset": 7}), path="/home/alice/x.jsonl")
     pair.sync()
@@ -382,8 +425,6 @@ def test_memory_that_only_workers_make_is_not_taken_from_a_laptop(pair: Line) ->
 
 
 def test_purged_sessions_are_not_taken_in_again(pair: Line) -> None:
-    from minutebook.pipeline.purged import bury
-
     take(pair.laptop, turns(2))
     pair.sync()
     bury(pair.box, BOXED, reason="purge")
@@ -556,3 +597,27 @@ def test_notes_are_written_where_the_session_is_recorded(pair: Line) -> None:
     retire(pair.box, there, record, time="T")
     pair.sync()
     assert record in memory_of(pair.laptop, load_branch(pair.laptop, KEY)).drops
+
+
+def test_a_persons_word_holds_before_the_box_has_it(pair: Line) -> None:
+    """In what a compaction gives, in the view, in search and recall; and the same when it came back."""
+    take(pair.laptop, turns(5))
+    pair.sync()
+    thought(pair.box, BOXED, "seen wrongly", 4)
+    pair.sync()
+    branch = load_branch(pair.laptop, KEY)
+    noted = note(pair.laptop, branch, "remember this", timestamp="2026-05-02 10:30", time="T")
+    retire(pair.laptop, branch, observed("seen wrongly").id, time="T")
+    assert len(outbox(pair.laptop, branch)) == 2
+
+    def shown() -> tuple[Any, ...]:
+        composed = look_at_memory(pair.laptop, branch, 5, SETTINGS)
+        lines = list(view_lines(viewed(pair.laptop, branch, SETTINGS, full=True), "recorded"))
+        hits = [hit.id for hit in search(pair.laptop, [branch], "remember this")]
+        return composed and composed.text, lines, hits, recall(pair.laptop, branch, noted.id).observations
+
+    before = shown()
+    assert "remember this" in before[0] and "seen wrongly" not in before[0]
+    assert any("remember this" in line for line in before[1]) and noted.id in before[2] and before[3]
+    pair.sync()
+    assert outbox(pair.laptop, branch) == [] and shown() == before
