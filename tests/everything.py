@@ -1,6 +1,10 @@
 """A store that holds everything that can be said about a session, with a word planted in all of it."""
 
+import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from builders import call, concluded, deliver, observed, remember, reply, result, say
 
@@ -10,6 +14,7 @@ from minutebook.pipeline.branches import list_branches, load_branch
 from minutebook.pipeline.compaction import compose_memory
 from minutebook.pipeline.corrections import note, retire
 from minutebook.pipeline.deliveries import HostCompaction, ImportedMemory
+from minutebook.pipeline.erasing import Erasure, derived_of, erase_all
 from minutebook.pipeline.exporting import note_export, select
 from minutebook.pipeline.folds import confirm_fold
 from minutebook.pipeline.intake import mark_ended
@@ -107,3 +112,56 @@ def noted(store: Store, branch: Branch, word: str) -> None:
         store.queue(Job("reflector", each.lineage, each.key))
         store.mark_dirty(each.key)
     mark_ended(store, branch.key)
+
+
+# -- looking and removing ---------------------------------------------------------------------------------------------
+
+
+def purge(store: Store, *keys: str, with_copies: bool = True) -> Erasure:
+    erasure = derived_of(store, keys, with_copies=with_copies)
+    erase_all(store, erasure)
+    return erasure
+
+
+def stored_bytes(url: str) -> bytes:
+    """Every byte that a store keeps: of the files of SQLite, of the keys and values of Redis, unpacked."""
+    if "://" in url:
+        return redis_bytes(url)
+    folder, name = Path(url).parent, Path(url).name
+    return b"".join(file.read_bytes() for file in folder.glob(f"{name}*") if file.is_file())
+
+
+def redis_bytes(url: str) -> bytes:
+    def plain(value: Any) -> Iterator[bytes]:
+        if isinstance(value, (list, tuple, set)):
+            for each in value:
+                yield from plain(each)
+        elif isinstance(value, dict):
+            yield from plain([*value.items()])
+        elif isinstance(value, bytes):
+            yield value
+            for at in [at for at in range(len(value)) if value[at : at + 1] == b"\x78"]:  # where zlib begins
+                try:
+                    yield zlib.decompressobj().decompress(value[at:])
+                except zlib.error:
+                    continue
+
+    reads = {b"string": "get", b"hash": "hgetall", b"set": "smembers"}
+    with server_client(url) as client:
+        found = []
+        for key in client.keys("*"):
+            kind = client.type(key)
+            if kind in reads:
+                found += [key, *plain(getattr(client, reads[kind])(key))]
+            elif kind == b"list":
+                found += [key, *plain(client.lrange(key, 0, -1))]
+            else:
+                assert kind == b"zset", kind
+                found += [key, *plain(client.zrange(key, 0, -1))]
+    return b"\0".join(found)
+
+
+def server_client(url: str) -> Any:
+    import redis
+
+    return redis.Redis.from_url(url)

@@ -7,7 +7,7 @@ it goes, too, or nothing does. What belongs together is one transaction of the s
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from minutebook.errors import BadInput
+from minutebook.errors import BadInput, StoreFull
 from minutebook.pipeline.branches import BRANCHES, list_branches, memory_stream, source_stream
 from minutebook.pipeline.checkpoints import LINKS, PAGES, TOTALS
 from minutebook.pipeline.exporting import EXPORTS
@@ -23,7 +23,7 @@ from minutebook.pipeline.sessions import SESSIONS, Session, list_sessions
 from minutebook.pipeline.workbook import ERRORS, SPANS, WORK
 from minutebook.records import Branch
 from minutebook.store import codec
-from minutebook.store.kernel import Put, Store
+from minutebook.store.kernel import Document, Put, Store
 
 __all__ = ["Erasure", "Family", "derived_of", "erase_all", "finish_erasures", "forget_branch", "is_purged"]
 
@@ -106,12 +106,22 @@ def erase_all(store: Store, erasure: Erasure, *, reason: str = "purge", unless_m
 
 
 def _erase_family(store: Store, family: Family, reason: str) -> None:
+    costs = _accounts_in(store, family.documents)
+    try:
+        _bury_family(store, family, reason)
+        _keep_costs(store, costs, family.sessions[0])
+    except StoreFull:  # a full server takes nothing before something has gone
+        store.erase(family.streams, family.documents, family.branches)
+        _bury_family(store, family, reason)
+        _keep_costs(store, costs, family.sessions[0])
+    store.erase(family.streams, family.documents, family.branches)
+
+
+def _bury_family(store: Store, family: Family, reason: str) -> None:
     first, *others = family.sessions
     for key in others:
         bury(store, key, reason=reason)
     bury(store, first, reason=reason, rest={"sessions": family.sessions, "branches": family.branches})
-    _keep_costs(store, family.documents, first)
-    store.erase(family.streams, family.documents, family.branches)
 
 
 def _has_moved(store: Store, family: Family) -> bool:
@@ -134,7 +144,7 @@ def finish_erasures(store: Store) -> int:
         if not streams and not documents:
             break
         for key in sessions:
-            _keep_costs(store, shelf.documents([key], ()), first[key])
+            _keep_costs(store, _accounts_in(store, shelf.documents([key], ())), first[key])
         store.erase(streams, documents, [*branches])
     forget_about(store, sessions | branches)
     _forget_exports(store, sessions)
@@ -159,7 +169,7 @@ def forget_branch(store: Store, branch: Branch) -> None:
     key = session_key_of(branch)
     sessions = () if store.get(SESSIONS, key) else (key,)
     documents = _Shelf(store, sessions, [branch.key]).documents(sessions, [branch.key])
-    _keep_costs(store, documents, key)
+    _keep_costs(store, _accounts_in(store, documents), key)
     store.erase(_streams(store, [branch.key]), documents, [branch.key])
 
 
@@ -294,14 +304,18 @@ def _named_in(store: Store, collection: str, name: str) -> dict[str, str]:
     return {each.key: str(codec.from_json(each.body).get(name, "")) for each in store.documents(collection)}
 
 
-def _keep_costs(store: Store, documents: Iterable[tuple[str, str]], first: str) -> None:
+def _accounts_in(store: Store, documents: Iterable[tuple[str, str]]) -> Mapping[str, Document]:
+    return store.get_among(USAGE, [key for name, key in documents if name == USAGE])
+
+
+def _keep_costs(store: Store, held: Mapping[str, Document], first: str) -> None:
     """What model calls cost stays counted, under a name that says nothing in place of the session's.
 
     Written before the accounts go: a death in between counts twice until the erasure is ended, and never less.
     """
     stone = is_purged(store, first)
     nobody = tombstone_key(f"{first} {stone.time if stone else ''}")[:12]
-    for key, document in store.get_among(USAGE, [key for name, key in documents if name == USAGE]).items():
+    for key, document in held.items():
         body = codec.from_json(document.body)
         again = codec.to_json([body["day"], f"{nobody}:{tombstone_key(key)[:6]}", body["role"], body["model"]])
         store.put(Put(USAGE, again, codec.to_json({**body, "session": nobody})))

@@ -1,11 +1,13 @@
 """A real store for the tests of the pipeline."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from minutebook.store.kernel import Store
+from minutebook.store.opening import open_store
 from minutebook.store.sqlite import SqliteStore
 
 
@@ -14,3 +16,15 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened = SqliteStore(tmp_path / "store.db", busy_seconds=5, create=True)
     yield opened
     opened.close()
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def any_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A store of either kind, not there yet."""
+    return request.getfixturevalue("redis_url") if request.param == "redis" else str(tmp_path / "store.db")
+
+
+@pytest.fixture
+def any_store(any_url: str) -> Iterator[Store]:
+    with closing(open_store(any_url)) as opened:
+        yield opened

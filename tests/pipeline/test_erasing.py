@@ -1,116 +1,49 @@
 """What a purge removes: everything that rests on a session, and nothing else."""
 
 import json
-from collections.abc import Callable, Iterator
 from contextlib import closing
-from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
-from builders import concluded, deliver, observed, remember, say
-from everything import CANARY, SETTINGS, fill, learn, turns
-from ledgers import Breaking, Broken, dump, take
+from builders import deliver, say
+from everything import CANARY, SETTINGS, fill, purge, stored_bytes, turns
+from ledgers import dump, take
 
-from minutebook.errors import BadInput, NotFound
-from minutebook.pipeline import ledger
-from minutebook.pipeline.branches import find_branch, list_branches, load_branch, memory_stream
-from minutebook.pipeline.compaction import compose_memory, look_at_memory
-from minutebook.pipeline.corrections import note
-from minutebook.pipeline.erasing import Erasure, derived_of, erase_all, families_of, finish_erasures, is_purged
+from minutebook.errors import BadInput
+from minutebook.pipeline.branches import list_branches, load_branch
+from minutebook.pipeline.compaction import look_at_memory
+from minutebook.pipeline.erasing import Erasure, derived_of, erase_all, families_of, is_purged
 from minutebook.pipeline.exporting import list_exports, note_export, select
-from minutebook.pipeline.forks import fork_branch
 from minutebook.pipeline.notices import read_notices
-from minutebook.pipeline.outcomes import Entry, Outcome, Refused, commit_outcome, memory_entry
 from minutebook.pipeline.purged import (
     PURGED,
     forget_tombstone,
     keep_tombstone,
     living,
     tombstone_key,
-    unfinished,
 )
-from minutebook.pipeline.sessions import SessionMoved, find_session, load_session
-from minutebook.pipeline.shapes import observation_data
-from minutebook.records import OBSERVATIONS
+from minutebook.pipeline.sessions import find_session
 from minutebook.store.kernel import Store
-from minutebook.store.opening import open_store
 from minutebook.store.sqlite import SqliteStore
 from minutebook.workers.models_accounts import USAGE, accounts
 
-Bytes = Callable[[], bytes]
-
-
-@pytest.fixture(params=["sqlite", "redis"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return request.getfixturevalue("redis_url") if request.param == "redis" else str(tmp_path / "store.db")
-
 
 @pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    with closing(open_store(url)) as opened:
-        yield opened
+def store(any_store: Store) -> Store:
+    return any_store
 
 
-def stored_bytes(url: str) -> bytes:
-    """Every byte that a store keeps: of the files of SQLite, of the keys and values of Redis, unpacked."""
-    if "://" in url:
-        return redis_bytes(url)
-    folder, name = Path(url).parent, Path(url).name
-    return b"".join(file.read_bytes() for file in folder.glob(f"{name}*") if file.is_file())
-
-
-def redis_bytes(url: str) -> bytes:
-    import zlib
-
-    import redis
-
-    def plain(value: Any) -> Iterator[bytes]:
-        if isinstance(value, (list, tuple, set)):
-            for each in value:
-                yield from plain(each)
-        elif isinstance(value, dict):
-            yield from plain([*value.items()])
-        elif isinstance(value, bytes):
-            yield value
-            for at in [at for at in range(len(value)) if value[at : at + 1] == b"\x78"]:  # where zlib begins
-                try:
-                    yield zlib.decompressobj().decompress(value[at:])
-                except zlib.error:
-                    continue
-
-    reads = {b"string": "get", b"hash": "hgetall", b"set": "smembers"}
-    with redis.Redis.from_url(url) as client:
-        found = []
-        for key in client.keys("*"):
-            kind = client.type(key)
-            if kind in reads:
-                found += [key, *plain(getattr(client, reads[kind])(key))]
-            elif kind == b"list":
-                found += [key, *plain(client.lrange(key, 0, -1))]
-            else:
-                assert kind == b"zset", kind
-                found += [key, *plain(client.zrange(key, 0, -1))]
-    return b"\0".join(found)
-
-
-def purge(store: Store, *keys: str, with_copies: bool = True) -> Erasure:
-    erasure = derived_of(store, keys, with_copies=with_copies)
-    erase_all(store, erasure)
-    return erasure
-
-
-def test_nothing_of_a_purged_session_is_left_and_others_are_untouched(store: Store, url: str) -> None:
+def test_nothing_of_a_purged_session_is_left_and_others_are_untouched(store: Store, any_url: str) -> None:
     fill(store, "other", "Kiefer")
     alone, text = dump(store), composed(store, "neutral:other")
     full = fill(store)
-    assert stored_bytes(url).count(CANARY.encode()) > 100
+    assert stored_bytes(any_url).count(CANARY.encode()) > 100
     erasure = purge(store, full.main)
     assert sorted(erasure.sessions) == sorted([*full.own, *full.copies])
     if isinstance(store, SqliteStore):
         assert store.scrub()
-    assert CANARY.encode() not in stored_bytes(url)
-    assert b"neutral:s1" not in stored_bytes(url)
+    assert CANARY.encode() not in stored_bytes(any_url)
+    assert b"neutral:s1" not in stored_bytes(any_url)
     assert (dump(store), composed(store, "neutral:other")) == (alone, text)
     assert {state.job.branch for state in store.jobs()} == {
         branch.key for branch in list_branches(store, "neutral:other")
@@ -118,7 +51,7 @@ def test_nothing_of_a_purged_session_is_left_and_others_are_untouched(store: Sto
     for key in (*full.own, *full.copies):
         assert is_purged(store, key)
     store.close()
-    assert CANARY.encode() not in stored_bytes(url) and b"Kiefer" in stored_bytes(url)
+    assert CANARY.encode() not in stored_bytes(any_url) and b"Kiefer" in stored_bytes(any_url)
 
 
 def composed(store: Store, key: str) -> str:
@@ -264,145 +197,3 @@ def test_a_purged_session_leaves_the_notes_of_exports_that_hold_others(store: St
     assert [(each.path, each.sessions) for each in list_exports(store)] == [("/all.jsonl", ("neutral:two",))]
     purge(store, "neutral:two")
     assert list_exports(store) == []
-
-
-# -- deaths and races ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("after", [False, True])
-def test_a_purge_that_died_at_any_call_is_done_when_done_again(tmp_path: Path, after: bool) -> None:
-    template = tmp_path / "template.db"
-    with closing(SqliteStore(template)) as store:
-        full = fill(store)
-        fill(store, "other", "Kiefer")
-    calls = 0
-    for at in count():
-        path = tmp_path / f"{at}.db"
-        path.write_bytes(template.read_bytes())
-        with closing(SqliteStore(path)) as store:
-            try:
-                purge(Breaking(store, at, after=after), full.main)  # type: ignore[arg-type]
-            except Broken:
-                spent = sum(line.cost_usd for line in accounts(store))
-                assert spent >= 0.5
-                purge(store, full.main)
-            else:
-                calls = at
-                break
-            assert sum(line.cost_usd for line in accounts(store)) == 0.5
-            assert unfinished(store) == []
-            store.scrub()
-            assert CANARY.encode() not in stored_bytes(str(path)), at
-            assert is_purged(store, full.main)
-        path.unlink()
-    assert calls > 30
-
-
-def test_what_a_dead_purge_left_is_removed_by_the_next_one_of_anything(store: Store, url: str) -> None:
-    full = fill(store)
-    erasure = derived_of(store, [full.main], with_copies=True)
-
-    class Dying:
-        def __getattr__(self, name: str) -> Any:
-            return self.die if name == "erase" else getattr(store, name)
-
-        def die(self, *args: Any) -> None:
-            store.erase(*args)
-            raise Broken
-
-    with pytest.raises(Broken):
-        erase_all(Dying(), erasure)  # type: ignore[arg-type]
-    assert len(unfinished(store)) == 1
-    assert finish_erasures(store) == 1 and finish_erasures(store) == 0
-    assert unfinished(store) == []
-
-
-def an_outcome(store: Store, read: int = 0) -> Outcome:
-    data = {"observations": [observation_data(observed(f"{CANARY} seen late"))]}
-    entry = memory_entry(Entry(kind=OBSERVATIONS, covers=2, since=0, data=data))
-    return Outcome(role="observer", branch="neutral:s1", read=read, advance={ledger.OBSERVER: 2}, entries=(entry,))
-
-
-def test_a_job_in_hand_commits_nothing_to_a_branch_that_is_gone(store: Store) -> None:
-    """Its marks alone would not tell: a stream that was removed has those of one that is new."""
-    branch = deliver(store, turns("a", 4))
-    purge(store, branch.key)
-    assert isinstance(commit_outcome(store, branch, an_outcome(store)), Refused)
-    assert store.tip(memory_stream(branch.key)).length == 0 and store.documents("mentions") == []
-
-
-class Racing:
-    """A store in which something happens just before one method is called for the first time."""
-
-    def __init__(self, store: Store, method: str, happens: Callable[[], Any]) -> None:
-        self.store, self.method, self.happens = store, method, happens
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.store, name)
-        if name != self.method:
-            return found
-
-        def overtaken(*args: Any, **named: Any) -> Any:
-            self.method = ""
-            self.happens()
-            return found(*args, **named)
-
-        return overtaken
-
-
-@pytest.mark.parametrize("remembers", [False, True])
-def test_a_commit_that_a_purge_overtakes_writes_nothing(store: Store, url: str, remembers: bool) -> None:
-    branch = deliver(store, turns(CANARY, 4))
-    if remembers:
-        remember(store, branch, observations=[observed("before")], covers=1)
-    racing = Racing(store, "append", lambda: purge(store, branch.key))
-    outcome = an_outcome(store, read=0)
-    assert isinstance(commit_outcome(racing, branch, outcome), Refused)  # type: ignore[arg-type]
-    assert CANARY.encode() not in b"".join(bytes(document.body, "utf-8") for document in everything(store))
-    assert store.read(memory_stream(branch.key)) == []
-
-
-def everything(store: Store) -> list[Any]:
-    names = ("branches", "sessions", "mentions", "checkpoint_pages", "checkpoint_links", "checkpoint_totals")
-    return [document for name in (*names, "compositions", "roots") for document in store.documents(name)]
-
-
-def test_a_delivery_that_a_purge_overtakes_writes_nothing(store: Store) -> None:
-    take(store, turns(CANARY, 4))
-    racing = Racing(store, "append", lambda: purge(store, "neutral:s1"))
-    done = take(racing, turns(CANARY, 8))  # type: ignore[arg-type]
-    assert done.purged and everything(store) == []
-
-
-def test_a_fork_that_a_purge_overtakes_is_not_opened(store: Store) -> None:
-    take(store, turns(CANARY, 4))
-    learn(store, load_branch(store, "neutral:s1"), CANARY)
-    racing = Racing(store, "append", lambda: purge(store, "neutral:s1"))
-    owner, session = load_branch(store, "neutral:s1"), load_session(store, "neutral:s1")
-    with pytest.raises(SessionMoved):
-        fork_branch(racing, owner, fork=2, key="neutral:s1@x", session=session)  # type: ignore[arg-type]
-    assert everything(store) == []
-
-
-def test_a_note_and_a_composition_that_a_purge_overtakes_leave_nothing(store: Store) -> None:
-    branch = deliver(store, turns(CANARY, 4))
-    remember(store, branch, observations=[observed(CANARY)], reflections=[concluded(CANARY)], covers=3)
-    racing = Racing(store, "append", lambda: purge(store, branch.key))
-    with pytest.raises(NotFound):
-        note(racing, branch, CANARY, timestamp="2026-05-02 10:30", time="T")  # type: ignore[arg-type]
-    assert everything(store) == []
-    forget_tombstone(store, branch.key)
-    branch = deliver(store, turns(CANARY, 4))
-    remember(store, branch, observations=[observed(CANARY)], covers=3)
-    compose_memory(Racing(store, "put", lambda: purge(store, branch.key)), branch, 3, SETTINGS)  # type: ignore[arg-type]
-    assert everything(store) == [] and find_branch(store, branch.key) is None
-
-
-def test_what_is_written_while_a_purge_looks_is_removed_as_well(store: Store) -> None:
-    """A commit that lands between the look and the removal: its documents were not on the list."""
-    branch = deliver(store, turns("a", 4))
-    erasure = derived_of(store, [branch.key])
-    remember(store, branch, observations=[observed(CANARY)], covers=3)
-    deliver(store, [*turns("a", 4), say("back", id="b", parent="a-e1")])
-    erase_all(store, erasure)
-    assert everything(store) == [] and list_branches(store) == []
