@@ -137,6 +137,10 @@ class BoxClient:
         """Sessions that changed after a cursor ("" for all), with their branches; the next cursor."""
         return self._ask("GET", "/v1/sessions", wire.sessions, params={"after": after, "limit": limit})
 
+    def why_not_made(self, branch: str) -> str:
+        """Why memory that is due on the box is not being made there; "" when it is, or nothing is due."""
+        return self._ask("GET", "/v1/status", wire.why_not_made, params={"branch": branch})
+
     def _page(self, path: str, branch: str, after: int, limit: int, read: Callable[..., T]) -> T:
         """Fewer and fewer at once while the answer is too large."""
         while True:

@@ -22,8 +22,9 @@ from minutebook.errors import (
 )
 from minutebook.pipeline.boxing import Lengths, owner_of, part_from_box
 from minutebook.pipeline.branches import load_branch
+from minutebook.pipeline.clocks import observe_reading
 from minutebook.pipeline.ledger import chain_of
-from minutebook.pipeline.readings import session_of
+from minutebook.pipeline.readings import read_state, session_of
 from minutebook.pipeline.sessions import Session, find_session
 from minutebook.projects import project_name
 from minutebook.records import Branch
@@ -86,6 +87,18 @@ class Pass:
             if there := self.there.get(current):
                 self.steps.tell_session(as_told(session), load_branch(self.steps.store, current), there)
         self._in_step(session)
+        self._look_after(session)
+
+    def _look_after(self, session: Session) -> None:
+        """Where an observer would be due by now, ask the box why: whether its workers live is seen nowhere else."""
+        if self.there.get(session.branch) is None:
+            return
+        branch = load_branch(self.steps.store, session.branch)
+        state = read_state(self.steps.store, branch, session=session)
+        if not observe_reading(state, self.settings).reached:
+            self.watch.waits(session.key, "")
+        elif self.watch.may_ask(session.key):
+            self.watch.waits(session.key, self.steps.client.why_not_made(branch.key))
 
     def _in_step(self, session: Session) -> None:
         moved = session.key in self.steps.report.sent or session.key in self.steps.report.received

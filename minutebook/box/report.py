@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 class Report:
     """Counts of entries, and session keys with the reason why they stay here or what failed.
 
-    offered: memory of this machine's own (notes, confirmed folds) that the box put into its order. failure: why the
-    pass ended before its end, "" when it did not.
+    offered: memory of this machine's own (notes, confirmed folds) that the box put into its order. waiting: why memory
+    that is due is not being made on the box. failure: why the pass ended before its end, "" when it did not.
     """
 
     sources_sent: int = 0
@@ -22,6 +22,7 @@ class Report:
     received: set[str] = field(default_factory=set)
     kept: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
+    waiting: dict[str, str] = field(default_factory=dict)
     failure: str = ""
 
     @property
@@ -34,9 +35,11 @@ class Report:
         """Whether nothing failed; what stays here because somebody decided so is no failure."""
         return not self.failure and not self.failed
 
-    def reasons(self) -> Mapping[str, int]:
-        """Reason → how many sessions stay on this machine for it, failures too."""
-        return Counter([*self.kept.values(), *self.failed.values()])
+    def remarks(self) -> Mapping[str, int]:
+        """What else a person should know → of how many sessions."""
+        kept = [f"kept here: {why}" for why in self.kept.values()]
+        waiting = [f"memory is due on the box and not being made: {why}" for why in self.waiting.values()]
+        return Counter([*kept, *waiting, *("failed: `om sync --once` says why" for _ in self.failed)])
 
     def lines(self) -> Iterator[str]:
         """The report for people."""
@@ -46,6 +49,8 @@ class Report:
         yield f"received  {_of(self.sources_received, self.memory_received, len(self.received))}"
         for reason, count in sorted(Counter(self.kept.values()).items()):
             yield f"kept here {_counted(count, 'session')}: {reason}"
+        for reason, count in sorted(Counter(self.waiting.values()).items()):
+            yield f"waiting   {_counted(count, 'session')}: memory is due on the box and not being made: {reason}"
         for session, why in sorted(self.failed.items()):
             yield f"failed    {session}: {why}"
 

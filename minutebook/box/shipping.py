@@ -47,6 +47,7 @@ class Shipper:
             self._me = None  # the token may be another one by then
         report.failed.update(self._watch.stuck)
         report.kept.update(self._watch.kept)
+        report.waiting.update(self._watch.waiting)
         self._note(report)
         return report
 
@@ -55,7 +56,7 @@ class Shipper:
             if report.failure:
                 note_failure(self.store, self.client.url, report.failure)
             else:
-                note_success(self.store, self.client.url, report.reasons())
+                note_success(self.store, self.client.url, report.remarks())
 
     def _pass(self, report: Report) -> None:
         me = self._me = self._me or self.client.me()

@@ -20,19 +20,20 @@ NOTED_SECONDS = 60.0
 QUIET_SECONDS = 180.0
 """Without a note for so long, nobody sends."""
 LOCK_SUFFIX = ".sync"
+REMARKS_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """succeeded_at: of the last pass without a failure, in seconds of the store's clock, 0 for never. failed_at: since
-    when it fails, 0 when it does not. kept: reason → how many sessions stay on this machine for it.
+    when it fails, 0 when it does not. remarks: what else a person should know → of how many sessions.
     """
 
     url: str
     succeeded_at: float = 0.0
     failed_at: float = 0.0
     failure: str = ""
-    kept: Mapping[str, int] = field(default_factory=dict)
+    remarks: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_state(store: Store, url: str) -> State:
@@ -44,12 +45,12 @@ def read_state(store: Store, url: str) -> State:
     return State(**{name: body[name] for name in State.__slots__ if name in body})
 
 
-def note_success(store: Store, url: str, kept: Mapping[str, int]) -> None:
-    """Everything was sent and brought, but what is kept here."""
+def note_success(store: Store, url: str, remarks: Mapping[str, int]) -> None:
+    """The pass came to its end."""
     before, now = read_state(store, url), store.now()
-    same = not before.failed_at and before.kept == kept
+    same = not before.failed_at and before.remarks == remarks
     if not same or abs(now - before.succeeded_at) >= NOTED_SECONDS:
-        _write(store, State(url=url, succeeded_at=now, kept=dict(kept)))
+        _write(store, State(url=url, succeeded_at=now, remarks=dict(remarks)))
 
 
 def note_failure(store: Store, url: str, failure: str) -> None:
@@ -75,10 +76,12 @@ def line_of(state: State, now: float) -> str:
     since = f"in step at {iso_time(state.succeeded_at)}" if state.succeeded_at else "never in step yet"
     if state.failed_at:
         return f"box: {state.url} fails since {iso_time(state.failed_at)}: {state.failure} ({since}; nothing is lost)"
-    kept = "".join(f"; kept here: {count:,} ({reason})" for reason, count in sorted(state.kept.items()))
+    remarks = [f"{count:,} {text}" for text, count in sorted(state.remarks.items())]
+    if len(remarks) > REMARKS_SHOWN:
+        remarks[REMARKS_SHOWN:] = ["and more: `om sync --once` tells all"]
     if not state.succeeded_at or abs(now - state.succeeded_at) > QUIET_SECONDS:
-        return f"box: {state.url}, {since}{kept}; no `om sync` runs"
-    return f"box: {state.url}, {since}{kept}"
+        remarks.append("no `om sync` runs")
+    return "; ".join([f"box: {state.url}, {since}", *remarks])
 
 
 @contextmanager

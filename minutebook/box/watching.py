@@ -14,6 +14,8 @@ from minutebook.store.kernel import Store
 
 WHOLE_SECONDS = 600.0
 """All sessions are looked at so often: the box may have been set back, or have thought about an old one again."""
+ASK_SECONDS = 60.0
+"""Why memory is not being made on the box is asked at most so often for one session."""
 WARM_SECONDS = 1_800.0
 """A session in which something moved is asked about for so long: the box's workers may be at it."""
 
@@ -23,16 +25,19 @@ class Watch:
     """What this process knows of the sessions. It may forget all of it: then it looks at everything once more.
 
     stuck: session → why it could not be brought in step; it is tried again when it changes, and with all the others.
-    kept: session → why it stays here, likewise. whole: whether all were due the last time.
+    kept: session → why it stays here, likewise. waiting: session → why its memory is not being made on the box. whole:
+    whether all were due the last time.
     """
 
     store: Store
     stuck: dict[str, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
+    waiting: dict[str, str] = field(default_factory=dict)
     whole: bool = False
     _versions: dict[str, int] = field(default_factory=dict)
     _done: dict[str, int] = field(default_factory=dict)
     _moved: dict[str, float] = field(default_factory=dict)
+    _asked: dict[str, float] = field(default_factory=dict)
     _seen: int = -1
     _nothing_waits: int = -1
     _whole_at: float = 0.0
@@ -66,6 +71,20 @@ class Watch:
         """It is not to be."""
         self._settled(key, version)
         self.kept[key] = why
+
+    def may_ask(self, key: str) -> bool:
+        """Whether it is time to ask about the session again."""
+        now = time.monotonic()
+        if now - self._asked.get(key, float("-inf")) < ASK_SECONDS:
+            return False
+        self._asked[key] = now
+        return True
+
+    def waits(self, key: str, why: str) -> None:
+        """Its memory is not being made on the box, for that reason; "" when it is."""
+        self.waiting.pop(key, None)
+        if why:
+            self.waiting[key] = why
 
     def _settled(self, key: str, version: int) -> None:
         self._done[key] = version

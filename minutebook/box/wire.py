@@ -85,6 +85,11 @@ def sessions(answer: Mapping[str, Any]) -> Sessions:
     return Sessions(tuple(map(_listed, _field(answer, "sessions", list))), _text(answer, "next"))
 
 
+def why_not_made(answer: Mapping[str, Any]) -> str:
+    """GET /v1/status: the one thing that a laptop cannot see by itself."""
+    return _text(answer, "why_not_made")
+
+
 def _listed(value: Any) -> Listed:
     row = _object(value)
     session = _of_row(session_of_row, _field(row, "session", dict))

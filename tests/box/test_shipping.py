@@ -12,6 +12,7 @@ from ledgers import ids_of, turns
 from machines import ORDERS, Machine, keys_of, machine, think, told
 
 from minutebook.box import passing, stepping
+from minutebook.box.client import BoxClient
 from minutebook.errors import BadInput
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import memory_stream
@@ -337,6 +338,21 @@ def test_a_box_that_was_set_back_is_given_again_what_it_lacks(
         ):
             same.in_step()
         assert told(empty, BOXED) == before == told(laptop.store, KEY)
+
+
+def test_a_box_without_workers_is_told_of(laptops: Laptops, box: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything is in step, and yet no memory comes: only the box knows why."""
+    laptop = laptops(observe_after_tokens=10)
+    laptop.deliver(turns(5))
+    assert laptop.in_step().waiting == {}
+    monkeypatch.setattr(BoxClient, "why_not_made", lambda self, branch: f"no worker came to {branch}")
+    laptop.restart()
+    waiting = laptop.in_step()
+    assert waiting.ok and waiting.waiting == {KEY: f"no worker came to {KEY}"}
+    assert "waiting   1 session: memory is due on the box" in "\n".join(waiting.lines())
+    think(box, BOXED, "there is one now", covers=5)
+    laptop.restart()
+    assert laptop.in_step().waiting == {}
 
 
 def test_what_was_purged_on_the_box_goes_on_here_alone(laptops: Laptops, box: Store) -> None:

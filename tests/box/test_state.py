@@ -55,9 +55,9 @@ def test_a_box_that_was_never_reached(store: SqliteStore) -> None:
 
 
 def test_success_and_what_is_kept_here(store: SqliteStore, clock: Clock) -> None:
-    note_success(store, URL, {"not in box_projects": 2})
+    note_success(store, URL, {"kept here: not in box_projects": 2})
     assert box_line(store, SETTINGS) == (
-        f"box: {URL}, in step at 2026-05-28T20:26:40Z; kept here: 2 (not in box_projects)"
+        f"box: {URL}, in step at 2026-05-28T20:26:40Z; 2 kept here: not in box_projects"
     )
     clock.now += QUIET_SECONDS + 1
     assert box_line(store, SETTINGS).endswith("; no `om sync` runs")
@@ -131,6 +131,11 @@ def test_a_lock_file_that_is_none(store: SqliteStore, odd: str, tmp_path: Path) 
     assert not (tmp_path / "elsewhere").exists()
 
 
+def test_many_remarks_are_not_all_in_one_line(store: SqliteStore) -> None:
+    note_success(store, URL, {f"remark {at}": 1 for at in range(50)})
+    assert box_line(store, SETTINGS).endswith("; 1 remark 10; and more: `om sync --once` tells all")
+
+
 def test_a_report_for_people() -> None:
     report = Report(
         sources_sent=1200, memory_sent=1, offered=1, sent={"a"}, kept={"b": "x", "c": "x"}, failed={"d": "y"}
@@ -141,4 +146,5 @@ def test_a_report_for_people() -> None:
         "kept here 2 sessions: x",
         "failed    d: y",
     ]
-    assert not report.ok and Report(kept={"b": "x"}).ok
+    assert not report.ok and Report(kept={"b": "x"}, waiting={"b": "no worker came"}).ok
+    assert report.remarks() == {"kept here: x": 2, "failed: `om sync --once` says why": 1}
