@@ -5,8 +5,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -162,7 +162,7 @@ def test_a_writer_waits_for_the_lock(path: Path, store: SqliteStore) -> None:
 def test_threads_of_one_process_take_turns(path: Path) -> None:
     """One that waits is woken when the other is done, and gives up after busy_seconds."""
     shared = SqliteStore(path, busy_seconds=0.2)
-    with shared..writing(), ThreadPoolExecutor(1) as pool:
+    with shared.writing(), ThreadPoolExecutor(1) as pool:
         refused = pool.submit(shared.append, "s", items("a")).exception()
     assert isinstance(refused, StoreBusy) and "other threads" in str(refused)
     shared.append("s", items("b"))
