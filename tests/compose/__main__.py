@@ -29,6 +29,15 @@ from compose.session import stopped_cleanly, two_laptops
 
 ROOT = Path(__file__).resolve().parents[2]
 PASSWORD = "a-password_of-the-check"
+IN_THE_CONTAINER = (
+    ("doctor",),
+    ("sessions",),
+    ("status",),
+    ("export", "--with-redaction-key"),
+    ("retention", "--days", "3650", "--yes"),
+    ("token", "list"),
+)
+"""What docs/operating.md runs there by `docker compose exec`."""
 tell = partial(print, flush=True)
 
 
@@ -86,6 +95,8 @@ def play(box: Box, work: Path) -> None:
     start(box, box.up())
     box.check_published("api")
     tell("  session:", two_laptops(box, work, "alice"))
+    for words in IN_THE_CONTAINER:
+        box.run("api", "om", *words)
     for name in ("worker", "api", "redis"):
         killed(box, name)
     tell("  session after the kills:", two_laptops(box, work, "bob"))
