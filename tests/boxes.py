@@ -3,11 +3,15 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from builders import memory_of, observed
+
 from minutebook.errors import BoxDiverged, NotFound
+from minutebook.pipeline import ledger
 from minutebook.pipeline.boxing import (
     Lengths,
     Page,
@@ -31,8 +35,11 @@ from minutebook.pipeline.boxing import (
     take_session,
     take_sources,
 )
+from minutebook.pipeline.branches import Path as SourcePath
 from minutebook.pipeline.branches import list_branches, load_branch, memory_stream
-from minutebook.pipeline.ledger import BOX, PARTED, chain_of
+from minutebook.pipeline.compaction import look_at_memory
+from minutebook.pipeline.ledger import BOX, PARTED, chain_of, read_memory
+from minutebook.pipeline.outcomes import Entry, Outcome, append_memory, commit_outcome, memory_entry
 from minutebook.pipeline.readings import session_of
 from minutebook.pipeline.rows import (
     branch_of_row,
@@ -46,12 +53,17 @@ from minutebook.pipeline.rows import (
     source_of_row,
     source_row,
 )
-from minutebook.pipeline.sessions import Session, list_sessions
-from minutebook.records import Branch, MemoryEntry, SourceEntry
+from minutebook.pipeline.sessions import Session, list_sessions, load_session
+from minutebook.pipeline.shapes import observation_data
+from minutebook.records import OBSERVATIONS, Branch, MemoryEntry, SourceEntry
+from minutebook.settings import Settings
 from minutebook.store.kernel import Store
 from minutebook.store.sqlite import SqliteStore
 
 ALICE, BOB = "alice", "bob"
+KEY, BOXED = "neutral:s1", "alice~neutral:s1"
+OBSERVE = Settings(observe_after_tokens=1)
+"""Whatever is not observed is due."""
 
 
 @contextmanager
@@ -194,3 +206,46 @@ class Line:
 def _of(found: Lengths | None) -> Lengths:
     assert found is not None
     return found
+
+
+# -- what tests do with both
+
+
+def thought(store: Store, key: str, content: str, covers: int) -> Any:
+    """An observer's outcome."""
+    branch = load_branch(store, key)
+    read = store.tip(memory_stream(key)).marks.get(ledger.OBSERVER, 0)
+    data = {"observations": [observation_data(observed(content))], "mind": "test"}
+    entry = memory_entry(Entry(kind=OBSERVATIONS, covers=covers, since=read, data=data))
+    outcome = Outcome(role="observer", branch=key, read=read, advance={ledger.OBSERVER: covers}, entries=(entry,))
+    return commit_outcome(store, branch, outcome)
+
+
+def contents(store: Store, key: str) -> list[str]:
+    return [held.record.content for held in memory_of(store, load_branch(store, key)).observations.values()]
+
+
+def same_memory(line: Line, key: str = KEY) -> None:
+    """Both fold to the same, and compose the same bytes."""
+    here, there = load_branch(line.laptop, key), load_branch(line.box, f"{ALICE}~{key}")
+    plain = [replace(entry, branch="") for entry in read_memory(line.laptop, here)]
+    assert plain == [replace(entry, branch="") for entry in read_memory(line.box, there)]
+    for boundary in range(6):
+        a, b = (look_at_memory(s, at, boundary, OBSERVE) for s, at in ((line.laptop, here), (line.box, there)))
+        assert (a and a.text) == (b and b.text)
+
+
+def send_all(line: Line, key: str = KEY, user: str = ALICE, **changes: Any) -> Any:
+    """All sources of a branch in one message."""
+    branch = load_branch(line.laptop, key)
+    told = wired_session(load_session(line.laptop, key)), wired_branch(branch_to_send(line.laptop, branch))
+    entries = [each.entry for each in branch_path(line.laptop, branch)]
+    return receive_sources(line.box, user, *told, 0, "", wired_sources(entries))
+
+
+def branch_path(store: Store, branch: Branch) -> list[Any]:
+    return SourcePath(store, branch).read()
+
+
+def retire_any(store: Store, branch: Branch) -> None:
+    append_memory(store, branch, [memory_entry(Entry(kind=OBSERVATIONS, covers=0, since=0, data={}))])

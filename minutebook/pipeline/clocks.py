@@ -87,7 +87,9 @@ def due_roles(state: BranchState, settings: Settings) -> dict[str, str]:
 
     Empty, too, for a branch whose memory is made elsewhere.
     """
-    if settings.passive or state.elsewhere or (state.subagent and not settings.observe_subagents):
+    if settings.passive or (state.subagent and not settings.observe_subagents):
+        return {}
+    if state.elsewhere:
         return {}
     reasons = {
         "observer": _observer(state, settings),

@@ -5,6 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from boxes import Line, stores
 
 from minutebook.store.kernel import Store
 from minutebook.store.opening import open_store
@@ -28,3 +29,10 @@ def any_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def any_store(any_url: str) -> Iterator[Store]:
     with closing(open_store(any_url)) as opened:
         yield opened
+
+
+@pytest.fixture
+def pair() -> Iterator[Line]:
+    """A laptop and a box, both empty."""
+    with stores(2) as (laptop, box):
+        yield Line(laptop, box)

@@ -1,29 +1,38 @@
-"""A laptop and its box: what is sent, what comes back, and what is refused."""
+"""A laptop and its box: what is sent and what comes back."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from boxes import ALICE, BOB, Line, stores, wired_branch, wired_memory, wired_session, wired_sources
+from boxes import (
+    ALICE,
+    BOXED,
+    KEY,
+    OBSERVE,
+    Line,
+    contents,
+    retire_any,
+    same_memory,
+    send_all,
+    stores,
+    thought,
+    wired_branch,
+    wired_session,
+    wired_sources,
+)
 from builders import concluded, deliver, memory_of, observed, remember, say
 from ledgers import ids_of, take, turns
 
-from minutebook.errors import BadInput, BoxDiverged, NotFound, StoreBusy
+from minutebook.errors import BoxDiverged, NotFound, StoreBusy
 from minutebook.pipeline import ledger
 from minutebook.pipeline.boxing import (
-    branch_to_send,
     give_to_box,
     lengths,
     memory_after,
     outbox,
-    part_from_box,
-    receive_memory,
     receive_sources,
-    take_memory,
-    take_sources,
 )
-from minutebook.pipeline.branches import Path, list_branches, load_branch, memory_stream
+from minutebook.pipeline.branches import list_branches, load_branch, memory_stream
 from minutebook.pipeline.checkpoints import read_page
 from minutebook.pipeline.clocks import due_roles
 from minutebook.pipeline.compaction import compose_memory, look_at_memory
@@ -31,52 +40,13 @@ from minutebook.pipeline.corrections import note, retire
 from minutebook.pipeline.deliveries import HostCompaction, Reading, SessionHead
 from minutebook.pipeline.folds import confirm_fold
 from minutebook.pipeline.intake import accept_turns
-from minutebook.pipeline.ledger import read_memory, read_own
-from minutebook.pipeline.notices import read_notices
-from minutebook.pipeline.outcomes import Entry, Outcome, Refused, append_memory, commit_outcome, memory_entry
-from minutebook.pipeline.purged import bury
+from minutebook.pipeline.ledger import read_own
+from minutebook.pipeline.outcomes import Outcome, Refused, commit_outcome
 from minutebook.pipeline.readings import read_state
 from minutebook.pipeline.recall import recall
 from minutebook.pipeline.search import search
 from minutebook.pipeline.sessions import find_session, load_session
-from minutebook.pipeline.shapes import observation_data
 from minutebook.pipeline.viewing import view_lines, viewed
-from minutebook.records import GAP, OBSERVATIONS, Branch
-from minutebook.settings import Settings
-from minutebook.store.kernel import Store
-
-KEY, BOXED = "neutral:s1", "alice~neutral:s1"
-SETTINGS = Settings(observe_after_tokens=1)
-
-
-@pytest.fixture
-def pair() -> Iterator[Line]:
-    with stores(2) as (laptop, box):
-        yield Line(laptop, box)
-
-
-def thought(store: Store, key: str, content: str, covers: int) -> Any:
-    """An observer's outcome."""
-    branch = load_branch(store, key)
-    read = store.tip(memory_stream(key)).marks.get(ledger.OBSERVER, 0)
-    data = {"observations": [observation_data(observed(content))], "mind": "test"}
-    entry = memory_entry(Entry(kind=OBSERVATIONS, covers=covers, since=read, data=data))
-    outcome = Outcome(role="observer", branch=key, read=read, advance={ledger.OBSERVER: covers}, entries=(entry,))
-    return commit_outcome(store, branch, outcome)
-
-
-def contents(store: Store, key: str) -> list[str]:
-    return [held.record.content for held in memory_of(store, load_branch(store, key)).observations.values()]
-
-
-def same_memory(line: Line, key: str = KEY) -> None:
-    """Both fold to the same, and compose the same bytes."""
-    here, there = load_branch(line.laptop, key), load_branch(line.box, f"{ALICE}~{key}")
-    plain = [replace(entry, branch="") for entry in read_memory(line.laptop, here)]
-    assert plain == [replace(entry, branch="") for entry in read_memory(line.box, there)]
-    for boundary in range(6):
-        a, b = (look_at_memory(s, at, boundary, SETTINGS) for s, at in ((line.laptop, here), (line.box, there)))
-        assert (a and a.text) == (b and b.text)
 
 
 def test_a_session_reaches_the_box_and_its_memory_comes_back(pair: Line) -> None:
@@ -94,11 +64,11 @@ def test_a_session_reaches_the_box_and_its_memory_comes_back(pair: Line) -> None
 def test_nothing_is_due_on_the_laptop_once_the_box_has_it(pair: Line) -> None:
     take(pair.laptop, turns(5))
     branch = load_branch(pair.laptop, KEY)
-    assert "observer" in due_roles(read_state(pair.laptop, branch), SETTINGS)
+    assert "observer" in due_roles(read_state(pair.laptop, branch), OBSERVE)
     pair.sync()
-    assert due_roles(read_state(pair.laptop, branch), SETTINGS) == {}
+    assert due_roles(read_state(pair.laptop, branch), OBSERVE) == {}
     assert isinstance(thought(pair.laptop, KEY, "late", 3), Refused)
-    assert "observer" in due_roles(read_state(pair.box, load_branch(pair.box, BOXED)), SETTINGS)
+    assert "observer" in due_roles(read_state(pair.box, load_branch(pair.box, BOXED)), OBSERVE)
 
 
 def test_memory_of_before_the_hand_over_goes_first(pair: Line) -> None:
@@ -120,29 +90,13 @@ def test_the_box_waits_for_that_memory(pair: Line) -> None:
     assert give_to_box(pair.laptop, branch) == give_to_box(pair.laptop, branch) == 1
     send_all(pair)
     there = load_branch(pair.box, BOXED)
-    assert due_roles(read_state(pair.box, there), SETTINGS) == {}
+    assert due_roles(read_state(pair.box, there), OBSERVE) == {}
     assert isinstance(thought(pair.box, BOXED, "too early", 5), Refused)
     with pytest.raises(StoreBusy, match="on its way"):
         retire_any(pair.box, there)
     pair.sync()
-    assert due_roles(read_state(pair.box, there), SETTINGS)
+    assert due_roles(read_state(pair.box, there), OBSERVE)
     same_memory(pair)
-
-
-def send_all(line: Line, key: str = KEY, user: str = ALICE, **changes: Any) -> Any:
-    """All sources of a branch in one message."""
-    branch = load_branch(line.laptop, key)
-    told = wired_session(load_session(line.laptop, key)), wired_branch(branch_to_send(line.laptop, branch))
-    entries = [each.entry for each in branch_path(line.laptop, branch)]
-    return receive_sources(line.box, user, *told, 0, "", wired_sources(entries))
-
-
-def branch_path(store: Store, branch: Branch) -> list[Any]:
-    return Path(store, branch).read()
-
-
-def retire_any(store: Store, branch: Branch) -> None:
-    append_memory(store, branch, [memory_entry(Entry(kind=OBSERVATIONS, covers=0, since=0, data={}))])
 
 
 def test_a_persons_note_and_retirement_go_through_the_outbox(pair: Line) -> None:
@@ -167,7 +121,7 @@ def test_a_confirmed_compaction_goes_through_the_outbox(pair: Line) -> None:
     thought(pair.box, BOXED, "seen", 5)
     pair.sync()
     branch = load_branch(pair.laptop, KEY)
-    assert compose_memory(pair.laptop, branch, 4, SETTINGS) is not None
+    assert compose_memory(pair.laptop, branch, 4, OBSERVE) is not None
     deliver(pair.laptop, [HostCompaction(id="c1", first_kept="e4", after="e5")], "s1")
     assert len(outbox(pair.laptop, branch)) == 1
     assert pair.laptop.tip(memory_stream(KEY)).marks[ledger.COMPACTED_FROM] == 4
@@ -190,7 +144,7 @@ def test_a_fork_inherits_what_it_inherited_on_the_laptop(pair: Line) -> None:
     assert (fork.fork, fork.parent_memory) == (there.fork, there.parent_memory) == (2, 1)
     assert contents(pair.laptop, fork.key) == contents(pair.box, there.key) == ["before"]
     assert pair.box.tip(memory_stream(there.key)).marks[ledger.OBSERVER] == 2
-    assert due_roles(read_state(pair.laptop, fork), SETTINGS) == {}
+    assert due_roles(read_state(pair.laptop, fork), OBSERVE) == {}
     same_memory(pair, fork.key)
 
 
@@ -335,211 +289,6 @@ def test_what_the_box_keeps_of_a_session_names_no_file(pair: Line) -> None:
     assert session.touched > 0 and session.title == "words of turn 0" and session.prompts == 1
 
 
-# -- what is refused -----------------------------------------------------------------------------------------------
-
-
-def test_other_entries_in_the_same_places_are_refused(pair: Line) -> None:
-    take(pair.laptop, turns(4))
-    pair.sync()
-    with stores(1) as (other,):
-        take(other, [*turns(3), say("else", id="x", parent="e2"), say("more", id="y", parent="x")])
-        second = Line(other, pair.box)
-        assert second.sync() == [KEY]
-        assert ids_of(pair.box, BOXED) == ["e0", "e1", "e2", "e3"]
-        assert ids_of(other) == ["e0", "e1", "e2", "x", "y"]
-        assert any("alone" in notice.text for notice in read_notices(other))
-        assert not isinstance(thought(other, KEY, "on its own", 3), Refused)
-        assert second.sync() == []
-
-
-def test_a_hole_is_refused(pair: Line) -> None:
-    take(pair.laptop, turns(4))
-    session, branch = load_session(pair.laptop, KEY), load_branch(pair.laptop, KEY)
-    with pytest.raises(BoxDiverged, match="missing between"):
-        receive_sources(pair.box, ALICE, session, branch, 2, "e1", turns(2, first=2))
-    receive_sources(pair.box, ALICE, session, branch, 0, "", turns(2))
-    with pytest.raises(BoxDiverged):
-        receive_sources(pair.box, ALICE, session, branch, 2, "e0", turns(2, first=2))
-
-
-def test_an_entry_in_two_places_is_refused(pair: Line) -> None:
-    take(pair.laptop, turns(4))
-    session, branch = load_session(pair.laptop, KEY), load_branch(pair.laptop, KEY)
-    receive_sources(pair.box, ALICE, session, branch, 0, "", turns(2))
-    with pytest.raises(BoxDiverged):
-        receive_sources(pair.box, ALICE, session, branch, 2, "e1", [*turns(1, first=2), *turns(1)])
-    with pytest.raises(BadInput):
-        receive_sources(pair.box, ALICE, session, branch, 2, "e1", [*turns(1, first=2), *turns(1, first=2)])
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"host": "other"},
-        {"session": "s2"},
-        {"key": "neutral:s2"},
-        {"project": "../../etc"},
-        {"project": "/abs"},
-        {"project": "a..b"},
-        {"agent": "x"},
-    ],
-)
-def test_a_session_that_contradicts_itself_is_refused(pair: Line, changes: dict[str, str]) -> None:
-    take(pair.laptop, turns(2))
-    session = replace(load_session(pair.laptop, KEY), **changes)  # type: ignore[arg-type]
-    with pytest.raises(BadInput):
-        receive_sources(pair.box, ALICE, session, load_branch(pair.laptop, KEY), 0, "", turns(2))
-    assert list_branches(pair.box) == []
-
-
-@pytest.mark.parametrize("field", ["key", "host", "lineage", "parent"])
-def test_keys_of_others_are_refused(pair: Line, field: str) -> None:
-    take(pair.laptop, turns(2))
-    branch = load_branch(pair.laptop, KEY)
-    foreign = replace(branch, **{field: f"{BOB}~{getattr(branch, field)}"})
-    with pytest.raises(NotFound):
-        receive_sources(pair.box, ALICE, load_session(pair.laptop, KEY), foreign, 0, "", turns(2))
-
-
-def test_secrets_are_redacted_again_and_the_hash_stays(pair: Line) -> None:
-    secret = "ghp_" + "a1B2" * 9
-    take(pair.laptop, turns(2))
-    entry = replace(say(f"token {secret}", id="x"), text_sha256="a" * 64)
-    session, branch = load_session(pair.laptop, KEY), load_branch(pair.laptop, KEY)
-    receive_sources(pair.box, ALICE, replace(session, title=secret), branch, 0, "", [entry])
-    stored = branch_path(pair.box, load_branch(pair.box, BOXED))[0].entry
-    assert secret not in stored.parts[0].text and stored.text_sha256 == "a" * 64
-    assert secret not in load_session(pair.box, BOXED).title
-
-
-def test_memory_that_only_workers_make_is_not_taken_from_a_laptop(pair: Line) -> None:
-    take(pair.laptop, turns(4))
-    pair.sync()
-    for kind, data in ((GAP, {"reason": "x"}), (OBSERVATIONS, {"observations": [], "mind": "model"})):
-        entry = memory_entry(Entry(kind=kind, covers=2, since=0, data=data))
-        with pytest.raises(BadInput, match="box alone"):
-            receive_memory(pair.box, BOXED, None, "", wired_memory([entry]))
-    late = memory_entry(Entry(kind=OBSERVATIONS, covers=9, since=0, data={"observations": []}))
-    with pytest.raises(NotFound, match="send them first"):
-        receive_memory(pair.box, BOXED, None, "", [late])
-
-
-def test_purged_sessions_are_not_taken_in_again(pair: Line) -> None:
-    take(pair.laptop, turns(2))
-    pair.sync()
-    bury(pair.box, BOXED, reason="purge")
-    with pytest.raises(NotFound, match="purged"):
-        send_all(pair)
-    with pytest.raises(NotFound, match="purged"):
-        receive_memory(pair.box, BOXED, None, "", [])
-
-
-# -- what is lost on one side --------------------------------------------------------------------------------------
-
-
-def test_a_laptop_whose_store_was_deleted_pulls_everything_back(pair: Line) -> None:
-    take(pair.laptop, turns(4))
-    thought(pair.laptop, KEY, "local", 2)
-    pair.sync()
-    take(pair.laptop, [say("again", id="f", parent="e1"), say("more", id="g", parent="f")])
-    pair.sync()
-    thought(pair.box, f"{BOXED}@f", "on the fork", 4)
-    pair.sync()
-    with stores(1) as (fresh,):
-        line = Line(fresh, pair.box)
-        line.sync()
-        for key in (KEY, f"{KEY}@f"):
-            assert ids_of(fresh, key) == ids_of(pair.laptop, key)
-            assert load_branch(fresh, key).base_tokens == load_branch(pair.laptop, key).base_tokens
-            same_memory(line, key)
-        session = load_session(fresh, KEY)
-        assert session.branch == f"{KEY}@f" and session.branches == [KEY, f"{KEY}@f"]
-        take(fresh, [*turns(4), say("again", id="f", parent="e1"), say("new", id="h", parent="g")])
-        assert ids_of(fresh, f"{KEY}@f") == ["f", "g", "h"]
-        line.sync()
-        assert ids_of(pair.box, f"{BOXED}@f") == ["f", "g", "h"]
-
-
-def test_a_store_that_was_made_anew_from_the_file_takes_the_boxs_forks(pair: Line) -> None:
-    """Its fork was made when no memory was here; the box's shares some."""
-    story = [*turns(4), say("again", id="f", parent="e1"), say("more", id="g", parent="f")]
-    take(pair.laptop, turns(4))
-    pair.sync()
-    thought(pair.box, BOXED, "before", 2)
-    pair.sync()
-    take(pair.laptop, story)
-    pair.sync()
-    with stores(1) as (fresh,):
-        line = Line(fresh, pair.box)
-        take(fresh, story)
-        assert line.sync() == []
-        line.sync()
-        assert contents(fresh, f"{KEY}@f") == ["before"]
-        same_memory(line, f"{KEY}@f")
-
-
-def test_two_laptops_go_on_in_turn(pair: Line) -> None:
-    take(pair.laptop, turns(3))
-    pair.sync()
-    with stores(1) as (second,):
-        other = Line(second, pair.box)
-        other.sync()
-        take(second, turns(3, first=3))
-        other.sync()
-        thought(pair.box, BOXED, "seen", 5)
-        pair.sync()
-        assert ids_of(pair.laptop) == [f"e{at}" for at in range(6)]
-        take(pair.laptop, turns(1, first=6))
-        assert pair.sync() == [] and other.sync() == []
-        assert ids_of(second) == ids_of(pair.laptop) == ids_of(pair.box, BOXED)
-        same_memory(pair)
-        same_memory(other)
-        assert load_session(second, KEY).prompts == load_session(pair.laptop, KEY).prompts == 4
-
-
-def test_a_box_that_was_put_back_is_filled_again(pair: Line) -> None:
-    take(pair.laptop, turns(3))
-    pair.sync()
-    with stores(1) as (backup,):
-        Line(pair.laptop, backup).sync()
-        take(pair.laptop, [*turns(3, first=3), say("again", id="f", parent="e1")])
-        pair.sync()
-        thought(pair.box, BOXED, "seen", 4)
-        thought(pair.box, f"{BOXED}@f", "seen on the fork", 3)
-        pair.sync()
-        again = Line(pair.laptop, backup)
-        assert again.sync() == []
-        for key in (KEY, f"{KEY}@f"):
-            same_memory(again, key)
-            assert ids_of(backup, f"{ALICE}~{key}") == ids_of(pair.laptop, key)
-
-
-def test_a_box_that_recorded_something_else_since_is_told_apart(pair: Line) -> None:
-    take(pair.laptop, turns(4))
-    pair.sync()
-    with stores(1) as (backup,):
-        Line(pair.laptop, backup).sync()
-        thought(pair.box, BOXED, "seen", 3)
-        pair.sync()
-        thought(backup, BOXED, "seen otherwise", 2)
-        assert Line(pair.laptop, backup).sync() == [KEY]
-        assert contents(pair.laptop, KEY) == ["seen"] and contents(backup, BOXED) == ["seen otherwise"]
-
-
-def test_what_waits_is_kept_when_the_two_part(pair: Line) -> None:
-    take(pair.laptop, turns(3))
-    pair.sync()
-    branch = load_branch(pair.laptop, KEY)
-    note(pair.laptop, branch, "keep me", timestamp="2026-05-02 10:30", time="T")
-    part_from_box(pair.laptop, branch, "a test")
-    part_from_box(pair.laptop, branch, "a test")
-    assert contents(pair.laptop, KEY) == ["keep me"] and outbox(pair.laptop, branch) == []
-    with pytest.raises(BoxDiverged):
-        give_to_box(pair.laptop, branch)
-    with pytest.raises(BoxDiverged):
-        take_memory(pair.laptop, branch, 1, [], {})
-
-
 def test_lengths_of_what_is_not_known(pair: Line) -> None:
     take(pair.laptop, turns(3))
     found = lengths(pair.laptop, [KEY, "neutral:none"])
@@ -578,27 +327,6 @@ def test_reflections_digests_and_drops_come_back(pair: Line) -> None:
     assert {name: here[name] for name in sums} == {name: boxed[name] for name in sums}
 
 
-def test_notes_are_written_where_the_session_is_recorded(pair: Line) -> None:
-    """The box orders no sources, and a colleague's copy of a session orders nothing."""
-    take(pair.laptop, turns(3))
-    pair.sync()
-    thought(pair.box, BOXED, "seen", 2)
-    there = load_branch(pair.box, BOXED)
-    with pytest.raises(BadInput, match="alice's"):
-        note(pair.box, there, "from the box", timestamp="2026-05-02 10:30", time="T")
-    record = next(iter(memory_of(pair.box, there).observations))
-    with stores(1) as (colleague,):
-        bob = Line(colleague, pair.box, BOB)
-        take_sources(colleague, wired_branch(there), 0, turns(3))
-        bob.pull(BOXED)
-        assert contents(colleague, BOXED) == ["seen"]
-        with pytest.raises(BadInput, match="alice's"):
-            retire(colleague, load_branch(colleague, BOXED), record, time="T")
-    retire(pair.box, there, record, time="T")
-    pair.sync()
-    assert record in memory_of(pair.laptop, load_branch(pair.laptop, KEY)).drops
-
-
 def test_a_persons_word_holds_before_the_box_has_it(pair: Line) -> None:
     """In what a compaction gives, in the view, in search and recall; and the same when it came back."""
     take(pair.laptop, turns(5))
@@ -611,8 +339,8 @@ def test_a_persons_word_holds_before_the_box_has_it(pair: Line) -> None:
     assert len(outbox(pair.laptop, branch)) == 2
 
     def shown() -> tuple[Any, ...]:
-        composed = look_at_memory(pair.laptop, branch, 5, SETTINGS)
-        lines = list(view_lines(viewed(pair.laptop, branch, SETTINGS, full=True), "recorded"))
+        composed = look_at_memory(pair.laptop, branch, 5, OBSERVE)
+        lines = list(view_lines(viewed(pair.laptop, branch, OBSERVE, full=True), "recorded"))
         hits = [hit.id for hit in search(pair.laptop, [branch], "remember this")]
         return composed and composed.text, lines, hits, recall(pair.laptop, branch, noted.id).observations
 
