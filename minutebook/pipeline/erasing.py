@@ -4,7 +4,8 @@ A session goes with its branches and its sub-agents. Another session that copied
 it goes, too, or nothing does. What belongs together is one transaction of the store, after its tombstones.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from minutebook.errors import BadInput, StoreFull
@@ -34,6 +35,7 @@ OF_ROLE = (ERRORS, SPANS)
 USAGE = "usage"
 """Accounts of model calls (workers/models_accounts.py): their costs stay, under a name that says nothing."""
 ERASE_TRIES = 20
+ROOM_PAUSES_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8)
 Documents = list[tuple[str, str]]
 
 
@@ -112,9 +114,19 @@ def _erase_family(store: Store, family: Family, reason: str) -> None:
         _keep_costs(store, costs, family.sessions[0])
     except StoreFull:  # a full server takes nothing before something has gone
         store.erase(family.streams, family.documents, family.branches)
-        _bury_family(store, family, reason)
+        _when_there_is_room(lambda: _bury_family(store, family, reason))
         _keep_costs(store, costs, family.sessions[0])
     store.erase(family.streams, family.documents, family.branches)
+
+
+def _when_there_is_room(write: Callable[[], None]) -> None:
+    """Redis frees in the background what was removed."""
+    for pause_seconds in ROOM_PAUSES_SECONDS:
+        try:
+            return write()
+        except StoreFull:
+            time.sleep(pause_seconds)
+    write()
 
 
 def _bury_family(store: Store, family: Family, reason: str) -> None:

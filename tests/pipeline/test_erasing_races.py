@@ -195,7 +195,7 @@ def test_a_full_server_can_be_purged(new_redis_server: Callable[..., Any]) -> No
         client.config_set("maxmemory", client.info("memory")["used_memory"] + 300_000)
         with pytest.raises(StoreFull):
             fill_up(store)
-        client.config_set("maxmemory", client.info("memory")["used_memory"] - 100_000)
+        client.config_set("maxmemory", client.info("memory")["used_memory"] - 50_000)
         erase_all(store, derived_of(store, ["neutral:big"]))
         assert is_purged(store, "neutral:big") and find_session(store, "neutral:big") is None
         assert find_session(store, full.main)
