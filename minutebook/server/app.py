@@ -78,6 +78,9 @@ def _add_routes(app: FastAPI) -> None:
 
 async def _answer_error(request: Request, error: Exception) -> Response:
     refusal, request_id = _refusal_of(error), request.scope[VISIT].id
+    if refusal.status == 405:  # of the whole path; the framework knows one route of it
+        there = request.app.openapi()["paths"].get(request.scope["path"], {"get": None})
+        refusal.headers = {"Allow": ", ".join(sorted(map(str.upper, there)))}
     log_failure(request_id, error, refusal)
     body = refusal.body(request_id)
     return Response(body, refusal.status, {**refusal.headers}, media_type="application/json")

@@ -1,6 +1,5 @@
 """Which sessions a token may read, page by page, those that changed last at the end."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -11,10 +10,8 @@ from minutebook.pipeline.rows import Lengths
 from minutebook.pipeline.sessions import Session, list_sessions
 from minutebook.records import Branch
 from minutebook.server.callers import Caller
-from minutebook.server.refusals import invalid
 from minutebook.server.tokens import shared_projects
 
-_CURSOR = re.compile(r"([0-9]{1,12}\.[0-9]{6}) (.+)", re.DOTALL)
 Place = tuple[float, str]
 """When a session was touched last, and its key: the order of the list."""
 
@@ -47,12 +44,9 @@ def sessions_after(caller: Caller, after: str, limit: int) -> Page:
 
 
 def _place_at(caller: Caller, cursor: str) -> Place:
-    if not cursor:
-        return (-1.0, "")
-    found = _CURSOR.fullmatch(cursor)
-    if found is None:
-        raise invalid("after: give what `next` said, or nothing")
-    return float(found[1]), caller.boxed(found[2])
+    """cursor: "" or of the form shapes.CURSOR."""
+    touched, _, key = cursor.partition(" ")
+    return (float(touched), caller.boxed(key)) if key else (-1.0, "")
 
 
 def _cursor(caller: Caller, session: Session) -> str:

@@ -13,8 +13,10 @@ QUERY_CHARACTERS = 4_000
 HITS_MAX = 100
 SESSIONS_MAX = 200
 POSITION_MAX = 2**53 - 1
+CURSOR = r"^(?:[0-9]{1,12}\.[0-9]{6} [\s\S]+)?$"
+"""When a session was touched last, and its key."""
 
-Key = Annotated[str, Field(min_length=1, max_length=KEY_CHARACTERS)]
+Key = Annotated[str, Field(min_length=1, max_length=KEY_CHARACTERS, examples=["claude_code:3f2a8c51"])]
 Position = Annotated[int, Field(ge=0, le=POSITION_MAX)]
 Limit = Annotated[int, Field(ge=1, le=PAGE_MAX)]
 Row = dict[str, Any]
@@ -72,7 +74,7 @@ class CompactionQuestion(BranchQuestion):
 class SessionsQuestion(Question):
     """after: what `next` said, nothing for all."""
 
-    after: Annotated[str, Field(max_length=KEY_CHARACTERS)] = ""
+    after: Annotated[str, Field(max_length=KEY_CHARACTERS, pattern=CURSOR)] = ""
     limit: Annotated[int, Field(ge=1, le=SESSIONS_MAX)] = 100
 
 
