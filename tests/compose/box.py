@@ -16,7 +16,7 @@ from compose.dockerfile import Stage
 from compose.reading import Compose, Service
 from compose.sandbox import Container, Network, Root, Who, confined, network
 
-HEALTHY_SECONDS = 60.0
+HEALTHY_SECONDS = 120.0
 LOOK_SECONDS = 0.2
 PATHS = "/usr/local/bin:/usr/bin:/bin"
 USERS = {"redis": 999}

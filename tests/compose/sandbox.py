@@ -32,7 +32,7 @@ def check_machine() -> None:
     if not sys.platform.startswith("linux") or missing:
         raise Broken(f"the check needs Linux with {', '.join(missing or TOOLS)}")
     if os.geteuid() != 0:
-        raise Broken("the check needs root, to confine what it starts: sudo make compose-check")
+        raise Broken(f"the check needs root, to confine what it starts: sudo {sys.executable} -m tests.compose")
     done = subprocess.run(["unshare", "--mount", "--net", "--pid", "--uts", "--fork", "true"], capture_output=True)
     if done.returncode:
         raise Broken(f"this machine lets nobody confine a process: {done.stderr.decode().strip()}")

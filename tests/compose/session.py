@@ -11,7 +11,7 @@ from compose.broken import Broken
 from compose.sandbox import said
 from surroundings import talk
 
-MEMORY_SECONDS = 90.0
+MEMORY_SECONDS = 180.0
 COMMAND_SECONDS = 90.0
 ENTRIES = 160
 """About 14,000 tokens: enough for the observer to be due."""
