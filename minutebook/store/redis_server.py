@@ -6,6 +6,7 @@ last reply of each caller: sent again, it is answered and not done again. So eve
 """
 
 import math
+import os
 import re
 import secrets
 import threading
@@ -31,6 +32,8 @@ CLOCK_KEPT_SECONDS = 1.0
 ROUND_TRIP_SECONDS = 0.1
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 0.5
 LONGEST_TIMEOUT_SECONDS = 10.0
+LONGEST_BUSY_SECONDS = 60.0
+"""Together they are well below the two minutes for which the server keeps an answer."""
 Value = str | bytes | int | float
 Command = tuple[Value, ...]
 
@@ -67,6 +70,7 @@ class Server:
         self._pool = pool or address.pool(min(max(busy_seconds, 0.05), LONGEST_TIMEOUT_SECONDS))
         self._idle: list[tuple[Wire, float]] = []
         self._local = threading.local()
+        self._process = os.getpid()
         self._asked_time = (-math.inf, 0.0)
         self._closed = False
         self._opened = False
@@ -133,6 +137,7 @@ class Server:
 
     def change(self, name: str, keys: Sequence[bytes], *arguments: Value) -> bytes:
         """What a writing script returns; done once, and all of it or nothing."""
+        self._leave_parent()
         local = self._local
         if not hasattr(local, "name"):
             local.name, local.number = self.prefix + b"done:" + secrets.token_hex(8).encode(), 0
@@ -169,7 +174,7 @@ class Server:
                     if str(error).startswith("MBFORMAT"):
                         raise _AnotherFormat from None
                     now = time.monotonic()
-                    give_up_at = give_up_at or now + self.busy_seconds
+                    give_up_at = give_up_at or now + min(self.busy_seconds, LONGEST_BUSY_SECONDS)
                     if now >= give_up_at or self._closed or not may_pass(error, opening=not self._opened):
                         raise
                     time.sleep(min(pause, give_up_at - now))
@@ -200,6 +205,7 @@ class Server:
         """A connection that nobody else uses: the one that was used last, if it still stands."""
         if self._closed:
             raise StoreError(f"{self.url}: the store is closed")
+        self._leave_parent()
         with suppress(IndexError):
             while True:
                 connection, since = self._idle.pop()
@@ -211,6 +217,11 @@ class Server:
     def new_connection(self) -> Wire:
         """A connection of the caller's own."""
         return connected(self._pool)
+
+    def _leave_parent(self) -> None:
+        """In a forked child, whose connections and numbers of calls are its parent's: begin with none."""
+        if os.getpid() != self._process:
+            self._process, self._idle, self._local = os.getpid(), [], threading.local()
 
     def _drop_idle(self) -> None:
         with suppress(IndexError):

@@ -2,8 +2,11 @@
 
 import random
 import select
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -141,6 +144,12 @@ def test_the_scripts_are_loaded_again_where_the_server_forgot_them(store: RedisS
         client.script_flush()
     assert store.append("s", items("b"), expect_length=1)
     assert [stored.id for stored in store.read("s")] == ["a", "b"]
+
+
+def test_parent_and_child_do_not_take_each_others_answers(store: RedisStore, redis_url: str) -> None:
+    command = [sys.executable, str(Path(__file__).with_name("forking_process.py")), redis_url]
+    assert subprocess.run(command, check=False, timeout=60).returncode == 0
+    assert [store.tip(name).length for name in ("s", "parent", "child")] == [1, 40, 40]
 
 
 def test_the_time_is_the_servers(store: RedisStore, redis_url: str) -> None:
