@@ -200,7 +200,6 @@ def _divert(
         expect={ledger.BOX: ledger.BOXED, **expect},
         expect_length=tip.length,
         advance=moved_forward(advance, tip.marks),
-        dirty=branch.key,
         puts=[*puts, *([outbox_put(branch.key, pending, offered)] if offered else [])],
     )
     return Refused(done) if isinstance(done, Stale) else _committed(offered, entries)
