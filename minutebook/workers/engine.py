@@ -21,7 +21,8 @@ from minutebook.workers.outages import Outage
 from minutebook.workers.owners import new_owner, release_the_dead
 from minutebook.workers.queues import Lane, queues_of
 from minutebook.workers.runner import Minds, RoleModules, SettingsFor, role_module, run_job
-from minutebook.workers.waking import change_counter, check_file, waker_of, write_counter
+from minutebook.workers.sweeping import Sweeps
+from minutebook.workers.waking import change_counter, check_file, waker_of
 
 MEMORY_ROLES = ("observer", "reflector", "digester", "dropper")
 ALL_ROLES = (*MEMORY_ROLES, "judge")
@@ -87,7 +88,7 @@ class Engine:
         self._verdict: Verdict = "busy"
         self._sweep_at = 0.0
         self._swept_at = 0.0
-        self._swept: int | None = None
+        self._sweeps = Sweeps(store, self._owner, sweep_seconds)
 
     def __enter__(self) -> "Engine":
         self.start()
@@ -216,10 +217,8 @@ class Engine:
         self._store.rewind_times()
         release_the_dead(self._store)
         self._dispatcher.forget_questions()  # they expire by time alone
-        written = write_counter(self._store, seen)
-        if went_back or written is None or written != self._swept:  # else nothing can have been missed
+        if self._sweeps.due(seen) or went_back:
             self._dispatcher.sweep()
-            self._swept = written
 
     def _sleep(self, seen: int | None, began: float) -> None:
         """Until woken, until something was written, or until time makes something due or goes back."""

@@ -73,12 +73,6 @@ def change_counter(store: Store) -> int | None:
     return None if data_version is None else int(data_version())
 
 
-def write_counter(store: Store, seen: int | None) -> int | None:
-    """A number that changes when anything at all was written: the change counter, but where that counts less."""
-    writes: Callable[[], int] | None = getattr(store, "writes", None)
-    return seen if writes is None else writes()
-
-
 def check_file(store: Store) -> None:
     """Look whether what the store is open on is a store still; nothing where it is no file."""
     check = getattr(store, "check_file", None)
