@@ -254,7 +254,7 @@ def test_a_job_whose_commit_cannot_be_written_is_done_again(
 ) -> None:
     branch = session_of_entries(fragile, 3)
     settings = replace(SMALL, retry_first_seconds=1, lease_seconds=1)
-    with engine(fragile, ScriptedMind(gate := Gate()), settings) as working:
+    with engine(fragile, ScriptedMind(gate := Gate()), settings):
         assert gate.entered.wait(WAIT)
         server.kill()
         gate.open.set()
