@@ -1,6 +1,8 @@
 """`om serve`."""
 
 import logging
+import sys
+from contextlib import closing
 
 import click
 
@@ -9,6 +11,10 @@ from minutebook.cli.place import Place
 from minutebook.cli.showing import write
 from minutebook.errors import MissingExtra
 from minutebook.settings_loading import load
+from minutebook.store.opening import open_store
+
+BUSY_SECONDS = 5.0
+"""A laptop that is told to come again does; it need not wait as long as a worker would."""
 
 
 @click.command(short_help="the box's HTTP door")
@@ -24,17 +30,17 @@ def serve(place: Place) -> None:
     om serve --store redis://127.0.0.1:6379/0 --set serve_port=0
     """
     settings = load(None, place.flags).settings  # the folder from which it is started does not matter
+    place.check_store()
     logging.basicConfig(format="om serve: %(message)s", level=logging.WARNING)
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what clients do wrong is counted, not told
     try:
         from minutebook.server import running
     except ModuleNotFoundError as error:
         raise MissingExtra("server", "om serve") from error
-    running.serve(place.store, settings, say=_say)
+    with closing(open_store(place.url, busy_seconds=BUSY_SECONDS)) as store:
+        running.serve(store, settings, say=_say)
 
 
 def _say(line: str) -> None:
-    import sys
-
     write(line)
     sys.stdout.flush()
