@@ -30,7 +30,7 @@ from minutebook.errors import StoreUnreachable
 from minutebook.pipeline.branches import memory_stream
 from minutebook.store.kernel import Job, Store
 from minutebook.store.opening import open_store
-from minutebook.workers import foreground, outages, waking
+from minutebook.workers import foreground, outages, queues, waking
 from minutebook.workers.queues import Lane, queues_of
 from minutebook.workers.waking import waker_of
 
@@ -263,6 +263,40 @@ def test_a_job_whose_commit_cannot_be_written_is_done_again(
         until(lambda: contents(memory_of(fragile, branch)))
     assert len(contents(memory_of(fragile, branch))) == 3
     assert fragile.tip(memory_stream(branch.key)).length == 1
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_server_that_hangs_is_waited_for(
+    fragile: Store, server: RedisServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connections stay, and no answer comes: as when a network is cut."""
+    monkeypatch.setattr(waking, "POLL_BESIDE_SERVER_SECONDS", 0.1)
+    monkeypatch.setattr(queues, "TIMEOUT_SECONDS", 0.2)
+    with engine(fragile, observing_mind()) as working:
+        assert working.run_until_idle(WAIT)
+        server.pause()
+        until(lambda: "goes on by itself" in caplog.text)
+        server.resume()
+        branch = session_of_entries(fragile, 3)
+        until(lambda: contents(memory_of(fragile, branch)))
+    assert fragile.tip(memory_stream(branch.key)).length == 1
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_server_without_memory_is_told_of_once_and_waited_for(
+    new_redis_server: Callable[..., RedisServer], caplog: pytest.LogCaptureFixture
+) -> None:
+    redis = pytest.importorskip("redis")
+    server = new_redis_server()
+    with closing(open_store(server.url, busy_seconds=0.2)) as store, closing(redis.Redis.from_url(server.url)) as other:
+        branch = session_of_entries(store, 3)
+        other.config_set("maxmemory", "1mb")
+        with engine(store, observing_mind()) as working:
+            until(lambda: working._outage._pause == outages.LARGEST_SECONDS)
+            assert len(caplog.messages) == 1 and "maxmemory" in caplog.messages[0]
+            other.config_set("maxmemory", "0")
+            assert working.run_until_idle(WAIT)
+        assert len(contents(memory_of(store, branch))) == 3
 
 
 @pytest.mark.usefixtures("hasty")
