@@ -10,6 +10,7 @@ from minutebook.pipeline.branches import list_branches, memory_stream, source_st
 from minutebook.pipeline.deliveries import Reading, SessionHead
 from minutebook.pipeline.intake import Accepted, accept_turns
 from minutebook.pipeline.ledger import read_own
+from minutebook.pipeline.outbox import outbox
 from minutebook.pipeline.sessions import list_sessions
 from minutebook.records import SourceEntry
 from minutebook.store import codec
@@ -59,6 +60,7 @@ def _branch(store: Store, key: str) -> dict[str, Any]:
         ],
         "memory": read_own(store, branch),
         "marks": dict(store.tip(memory_stream(key)).marks),
+        "waiting": outbox(store, branch),
     }
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from boxes import Line, stores
+from dying import Everywhere, everywhere_in
 
 from minutebook.store.kernel import Store
 from minutebook.store.opening import open_store
@@ -36,3 +37,9 @@ def pair() -> Iterator[Line]:
     """A laptop and a box, both empty."""
     with stores(2) as (laptop, box):
         yield Line(laptop, box)
+
+
+@pytest.fixture
+def everywhere(tmp_path: Path) -> Everywhere:
+    """Prepare, act; then die at every call of the act, before and after it, and act again."""
+    return everywhere_in(tmp_path)

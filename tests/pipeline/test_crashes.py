@@ -1,15 +1,10 @@
 """A process that dies at any call to the store: delivering again gives the same ledger as if nothing had happened."""
 
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import count
-from pathlib import Path
 from typing import Any
 
-import pytest
 from builders import concluded, observed, reply, result, say
-from ledgers import Breaking, Broken, dump, take, turns
+from dying import Everywhere
+from ledgers import take, turns
 
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import load_branch
@@ -22,50 +17,9 @@ from minutebook.pipeline.sessions import find_session, load_session
 from minutebook.pipeline.shapes import observation_data, reflection_data
 from minutebook.records import OBSERVATIONS, REFLECTIONS, MemoryEntry
 from minutebook.store.kernel import Store
-from minutebook.store.sqlite import SqliteStore
 
 SEEN = observed("seen")
 FACT = concluded("a fact", SEEN)
-
-
-Act = Callable[[Store], Any]
-Everywhere = Callable[[Act, Act], int]
-
-
-@pytest.fixture
-def everywhere(tmp_path: Path) -> Everywhere:
-    """Prepare, act; then die at every call of the act, before and after it, and act again. How many calls there are."""
-
-    @contextmanager
-    def prepared() -> Iterator[Store]:
-        shutil.copy(tmp_path / "prepared.db", tmp_path / "store.db")
-        store = SqliteStore(tmp_path / "store.db")
-        yield store
-        store.close()
-
-    def run(prepare: Act, act: Act) -> int:
-        template = SqliteStore(tmp_path / "prepared.db", create=True)
-        prepare(template)
-        template.close()
-        with prepared() as store:
-            act(store)
-            wanted = dump(store)
-        return min(_dies(prepared, act, wanted, after=after) for after in (False, True))
-
-    return run
-
-
-def _dies(prepared: Callable[[], Any], act: Act, wanted: Any, *, after: bool) -> int:
-    for at in count():
-        with prepared() as store:
-            try:
-                act(Breaking(store, at, after=after))
-            except Broken:
-                act(store)
-            else:
-                return at
-            assert dump(store) == wanted, f"call {at}, {'after' if after else 'before'} it"
-    raise AssertionError
 
 
 def nothing(store: Store) -> None:
