@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from redis_server import BINARY, RedisServer
+from redis_server import BINARY, RedisPair, RedisServer, watched_pair
 
 ROOT = Path(__file__).resolve().parent.parent
 OFFLINE = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "LITELLM_OFFLINE_MODE")
@@ -84,6 +84,17 @@ def new_redis_server(tmp_path: Path) -> Iterator[Callable[..., RedisServer]]:
     yield new
     for server in servers:
         server.kill()
+
+
+@pytest.fixture
+def redis_pair(new_redis_server: Callable[..., RedisServer], tmp_path: Path) -> Iterator[RedisPair]:
+    """A server, its replica, and a Sentinel that puts the replica in its place when it is gone."""
+    pytest.importorskip("redis")
+    first = new_redis_server(["--repl-diskless-sync-delay", "0"])
+    second = new_redis_server(["--replicaof", f"127.0.0.1 {first.port}"])
+    sentinel = watched_pair(first, second, tmp_path / "sentinel")
+    yield first, second, sentinel
+    sentinel.kill()
 
 
 DATABASE_NUMBERS = count(1)

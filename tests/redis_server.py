@@ -6,9 +6,10 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 BINARY = shutil.which("redis-server")
 START_SECONDS = 20.0
@@ -145,3 +146,30 @@ class RedisSentinel:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait(30)
+
+
+RedisPair = tuple[RedisServer, RedisServer, RedisSentinel]
+
+
+def watched_pair(first: RedisServer, second: RedisServer, folder: Path) -> RedisSentinel:
+    """A Sentinel that knows a server and its replica, as soon as it knows both."""
+    import redis
+
+    def holds(url: str, about: Callable[[Any], bool]) -> bool:
+        try:
+            with closing(redis.Redis.from_url(url)) as client:
+                return about(client)
+        except redis.RedisError:
+            return False
+
+    def until(condition: Callable[[], bool]) -> None:
+        give_up_at = time.monotonic() + 3 * START_SECONDS
+        while not condition():
+            assert time.monotonic() < give_up_at, "a replica or its Sentinel does not come up"
+            time.sleep(0.02)
+
+    until(lambda: holds(second.url, lambda client: client.info("replication")["master_link_status"] == "up"))
+    sentinel = RedisSentinel(folder, first)
+    address = f"redis://127.0.0.1:{sentinel.port}"
+    until(lambda: holds(address, lambda client: int(client.sentinel_master("main")["num-slaves"]) == 1))
+    return sentinel

@@ -2,15 +2,14 @@
 
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from behind_redis import BehindRedis
 from contract_races import assert_without_holes, start_writer
 from contract_values import JOB, claimed, items, take
-from redis_server import RedisSentinel, RedisServer
+from redis_server import RedisPair, RedisServer
 
 from minutebook.errors import StoreUnreachable
 from minutebook.store.kernel import Appended, Put
@@ -159,29 +158,8 @@ def test_a_token_is_not_used_again_where_the_last_ones_are_lost(redis_url: str) 
     store.close()
 
 
-@pytest.fixture
-def pair(new_redis_server: NewServer, tmp_path: Path) -> Iterator[tuple[RedisServer, RedisServer, RedisSentinel]]:
-    """A server, its replica, and a Sentinel that knows both."""
-    first = new_redis_server(["--repl-diskless-sync-delay", "0"])
-    second = new_redis_server(["--replicaof", f"127.0.0.1 {first.port}"])
-    with client_of(second.url) as client:
-        eventually(lambda: client.info("replication")["master_link_status"] == "up")
-    sentinel = RedisSentinel(tmp_path / "sentinel", first)
-
-    def both_known() -> bool:
-        try:
-            with client_of(f"redis://127.0.0.1:{sentinel.port}") as client:
-                return int(client.sentinel_master("main")["num-slaves"]) == 1
-        except redis.RedisError:
-            return False
-
-    eventually(both_known)
-    yield first, second, sentinel
-    sentinel.kill()
-
-
-def test_a_replica_takes_over_while_writers_write(pair: tuple[RedisServer, RedisServer, RedisSentinel]) -> None:
-    first, second, sentinel = pair
+def test_a_replica_takes_over_while_writers_write(redis_pair: RedisPair) -> None:
+    first, second, sentinel = redis_pair
     store = RedisStore(address_of(sentinel.url))
     writer = start_writer(sentinel.url, "s", "w", first=0, appends=10_000, batch=1)
     said_by(writer, 30)
@@ -205,10 +183,8 @@ def test_a_replica_takes_over_while_writers_write(pair: tuple[RedisServer, Redis
     store.close()
 
 
-def test_without_a_replica_that_can_take_over_the_store_is_unreachable(
-    pair: tuple[RedisServer, RedisServer, RedisSentinel],
-) -> None:
-    first, second, sentinel = pair
+def test_without_a_replica_that_can_take_over_the_store_is_unreachable(redis_pair: RedisPair) -> None:
+    first, second, sentinel = redis_pair
     store = RedisStore(address_of(sentinel.url), busy_seconds=0.3)
     second.kill()
     first.kill()

@@ -23,7 +23,7 @@ from jobs import (
     until,
     waiting,
 )
-from redis_server import RedisServer
+from redis_server import RedisPair, RedisServer
 from test_queues import Trap
 
 from minutebook.errors import StoreUnreachable
@@ -297,6 +297,21 @@ def test_a_server_without_memory_is_told_of_once_and_waited_for(
             other.config_set("maxmemory", "0")
             assert working.run_until_idle(WAIT)
         assert len(contents(memory_of(store, branch))) == 3
+
+
+@pytest.mark.usefixtures("hasty")
+def test_workers_follow_to_the_replica_that_takes_over(redis_pair: RedisPair) -> None:
+    first, second, sentinel = redis_pair
+    with closing(open_store(sentinel.url)) as store, engine(store, observing_mind()) as working:
+        session_of_entries(store, 3)
+        assert working.run_until_idle(WAIT)
+        store.ask("WAIT", 1, 10_000)  # type: ignore[attr-defined]
+        first.kill()
+        branch = session_of_entries(store, 6)
+        until(lambda: len(contents(memory_of(store, branch))) == 6)
+        until(lambda: store.listeners() == 1)  # type: ignore[attr-defined]
+        with closing(open_store(second.url)) as there:
+            assert there.tip(memory_stream(branch.key)).length == 2
 
 
 @pytest.mark.usefixtures("hasty")
