@@ -108,10 +108,10 @@ def serve(store: Store, settings: Settings, *, say: Callable[[str], object]) -> 
         opened_house(store, settings) as house,
     ):
         server = make_server(house)
-        say(f"listening on {url_of(listener)}")
         if not is_loopback(settings.serve_host):
             logger.warning(PLAIN_HTTP, settings.serve_host)
         with _signals_end(server):
+            say(f"listening on {url_of(listener)}")
             server.run(sockets=[listener])
 
 
