@@ -266,6 +266,21 @@ def test_what_was_purged_here_does_not_come_back(laptops: Laptops) -> None:
     assert keys_of(other.store) == {}
 
 
+def test_a_laptop_that_lost_its_store_gets_it_back_and_goes_on(laptops: Laptops, box: Store) -> None:
+    """Its host's file is read from the start again: nothing comes twice."""
+    first, again = laptops("a"), laptops("a2")
+    first.deliver(turns(6))
+    first.deliver([say("another way", id="f1", parent="e1")])
+    first.in_step()
+    think(box, BOXED, "made on the box")
+    again.in_step()
+    again.deliver([*turns(6), say("another way", id="f1", parent="e1"), *turns(3, 10)])
+    report = again.in_step()
+    assert report.sources_sent == 3
+    for key in keys_of(again.store)[KEY]:
+        assert told(again.store, key) == told(box, f"alice~{key}")
+
+
 # -- faults --------------------------------------------------------------------------------------------------------
 
 
