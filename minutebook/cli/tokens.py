@@ -4,7 +4,7 @@ import click
 
 from minutebook.cli.options import JSON, placed
 from minutebook.cli.place import Place
-from minutebook.cli.showing import console, counted, remark, write, write_json
+from minutebook.cli.showing import console, remark, write, write_json
 from minutebook.pipeline.workbook import iso_time
 from minutebook.server import tokens
 from minutebook.server.tokens import Token
@@ -114,7 +114,7 @@ def _state(each: Token, now: float) -> str:
 def _projects(each: Token) -> str:
     if each.projects == (tokens.ALL_PROJECTS,):
         return "all projects"
-    return f"{counted(len(each.projects), 'project')} {', '.join(each.projects)}"
+    return f"project{'' if len(each.projects) == 1 else 's'} {', '.join(each.projects)}"
 
 
 def _data(each: Token, now: float) -> dict[str, object]:
