@@ -16,7 +16,9 @@ from minutebook.errors import BadInput
 from minutebook.pipeline.exportfile import Memories, Sources, read_blocks
 from minutebook.pipeline.exporting import as_lines, export_rows, select
 from minutebook.pipeline.sessions import Session
-from minutebook.store.sqlite_file import Database, examine, translated
+from minutebook.store.sqlite import SqliteStore
+from minutebook.store.sqlite_file import translated
+from minutebook.store.sqlite_upkeep import examine
 
 
 @click.command(short_help="a copy of the whole store, made while it is used")
@@ -40,9 +42,9 @@ def backup(place: Place, target: Path, verify: bool, force: bool, as_json: bool)
         return
     source = place.store
     target = target.absolute()
-    file = _file_in(target, ".sqlite" if isinstance(source, Database) else ".jsonl")
+    file = _file_in(target, ".sqlite" if isinstance(source, SqliteStore) else ".jsonl")
     check_free(file, force, place.store_file)
-    if isinstance(source, Database):
+    if isinstance(source, SqliteStore):
         _copy(source, file, force)
     else:
         _export(place, file, force)
@@ -65,7 +67,7 @@ def check_free(file: Path, force: bool, store_file: Path | None) -> None:
         raise BadInput(f"{file.parent}: no such folder; make it first")
 
 
-def _copy(source: Database, file: Path, force: bool) -> None:
+def _copy(source: SqliteStore, file: Path, force: bool) -> None:
     """Write beside the target and move into place, so that a backup is there whole or not at all."""
     with translated(file):
         handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # its mode is 0600

@@ -123,7 +123,8 @@ def _when_there_is_room(write: Callable[[], None]) -> None:
     """Redis frees in the background what was removed."""
     for pause_seconds in ROOM_PAUSES_SECONDS:
         try:
-            return write()
+            write()
+            return
         except StoreFull:
             time.sleep(pause_seconds)
     write()

@@ -11,6 +11,7 @@ from typing import Any
 from minutebook.store.kernel import Appended, Document, Item, Put, Stale, Stored, Tip
 from minutebook.store.sqlite_board import Board, write_dirty
 from minutebook.store.sqlite_file import Connection, Database, bound, first_value, holes, text_of
+from minutebook.store.sqlite_upkeep import Upkeep
 
 IDS_PER_QUERY = 490
 """Two lists of them are below the 999 variables that an old SQLite allows in one statement."""
@@ -161,7 +162,7 @@ class _Documents(Database):
         return int(rows[0][0]) if rows else 0
 
 
-class SqliteStore(_Log, _Documents, Board):
+class SqliteStore(_Log, _Documents, Board, Upkeep):
     """kernel.Store in a SQLite file.
 
     path: the file. busy_seconds: how long to wait for other processes before StoreBusy. create: make the file and its

@@ -17,18 +17,13 @@ from minutebook.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, St
 
 APPLICATION_ID = 1298287409
 Connection = sqlite3.Connection
+connect = sqlite3.connect
 Parameters = Sequence[Any] | Mapping[str, Any]
 MIGRATIONS = Path(__file__).parent / "migrations"
 LIBRARY_VERSION = sqlite3.sqlite_version
 LIBRARY_OLDEST = (3, 35)  # RETURNING
 BESIDE = ("-wal", "-shm", "-journal")
 EFFECTIVE = os.access in os.supports_effective_ids
-EXAMINED = {
-    "format": "PRAGMA user_version",
-    "sessions": "SELECT count(*) FROM document WHERE collection = 'sessions'",
-    "sources": "SELECT sum(length) FROM stream WHERE substr(name, 1, 2) = 's:'",
-    "memory": "SELECT sum(length) FROM stream WHERE substr(name, 1, 2) = 'm:'",
-}
 PREPARING = threading.Lock()
 """Held while this process makes a new file: nobody in it may have the file open when the maker closes it again."""
 
@@ -151,7 +146,7 @@ def _lies_still(path: Path) -> bool:
     return not pending.exists() or pending.stat().st_size == 0
 
 
-def _check_ours(connection: Connection, path: Path) -> None:
+def check_ours(connection: Connection, path: Path) -> None:
     """Raise StoreCorrupt for another program's database, StoreTooNew for a newer format. Writes nothing."""
     connection.execute("BEGIN")  # one snapshot: another process may be creating the tables just now
     found, owner, tables = (
@@ -192,21 +187,6 @@ def _cookie(connection: Connection) -> int:
     return found
 
 
-def examine(path: Path) -> dict[str, int]:
-    """Check every page of a store's file that nobody has open; what it holds. Raises StoreCorrupt, StoreTooNew."""
-    with translated(path):
-        path.stat()
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True, isolation_level=None)
-        try:
-            _check_ours(connection, path)
-            said = " ".join(first_value(connection, "PRAGMA integrity_check(1)").split())
-            if said != "ok" or not first_value(connection, "PRAGMA application_id"):
-                raise StoreCorrupt(f"{path}: {said if said != 'ok' else 'an empty file'}: take another backup")
-            return {name: first_value(connection, sql) or 0 for name, sql in EXAMINED.items()}
-        finally:
-            connection.close()
-
-
 def _migrate(connection: Connection) -> None:
     """Bring the schema up to date, one transaction a migration."""
     found = first_value(connection, "PRAGMA user_version")
@@ -243,13 +223,13 @@ class Database:
         try:
             with translated(self.path):
                 connection = self._connection()
-                _check_ours(connection, self.path)
+                check_ours(connection, self.path)
                 if _set_journal(connection, busy_seconds):
                     # Safe against power loss in WAL mode only; against a killed process always.
                     self._synchronous = "NORMAL"
                     connection.execute("PRAGMA synchronous = NORMAL")
                 _migrate(connection)
-                self._check_in_place()
+                self.check_in_place()
                 self._opened, self._cookie = _stat(self.path), _cookie(connection)
         except BaseException:
             self.close()
@@ -288,11 +268,12 @@ class Database:
                 raise StoreError(f"{self.path}: the store is closed")
             for thread in [thread for thread in self._open if not thread.is_alive()]:
                 self._open.pop(thread).close()
-            self._check_in_place()
-            connection = self._open[threading.current_thread()] = self._new_connection()
+            self.check_in_place()
+            connection = self._open[threading.current_thread()] = self.new_connection()
         return connection
 
-    def _new_connection(self) -> Connection:
+    def new_connection(self) -> Connection:
+        """One that nobody else uses; whoever asks closes it."""
         how: Any = {"timeout": self.busy_seconds, "isolation_level": None, "check_same_thread": False}
         opened: Connection
         if self._immutable:
@@ -301,7 +282,7 @@ class Database:
             opened = sqlite3.connect(self.path, **how)
         return opened
 
-    def _check_in_place(self) -> None:
+    def check_in_place(self) -> None:
         """Raise StoreGone when the path does not lead to the file that was opened.
 
         SQLite would go on writing to what was removed, or into the files beside a new store that belong to that one.
@@ -317,11 +298,8 @@ class Database:
             raise StoreCorrupt(f"{self.path}: {said}")
 
     def _was_scrubbed(self) -> bool:
-        """Whether the file is smaller because it was written anew, which raises its schema cookie; else it only grows.
-
-        A file that was cut cannot say so, and an older one that was copied into its place has the old cookie.
-        """
-        fresh = self._new_connection()
+        """Whether the file is smaller because it was written anew: that alone raises its cookie. Else it only grows."""
+        fresh = self.new_connection()
         try:
             before, self._cookie = self._cookie, _cookie(fresh)
             return self._cookie > before
@@ -330,40 +308,13 @@ class Database:
         finally:
             fresh.close()
 
-    def scrub(self) -> bool:
-        """Write the file anew, so that no page keeps what was removed, and empty the log beside it.
-
-        Others may read and write before and after, not meanwhile: StoreBusy when they are in the way for too long.
-        False when somebody still reads from the log beside it, which then still holds what was removed.
-        """
-        with translated(self.path):
-            self._check_in_place()
-            fresh = self._new_connection()
-            try:
-                fresh.execute("VACUUM")
-                return not first_value(fresh, "PRAGMA wal_checkpoint(TRUNCATE)")
-            finally:
-                fresh.close()
-
-    def copy_to(self, path: Path) -> None:
-        """Copy the whole store, as of one moment, into a file that is there and empty; others may write meanwhile."""
-        with translated(path):
-            self._check_in_place()
-            fresh, copy = self._new_connection(), sqlite3.connect(path, isolation_level=None)
-            try:
-                fresh.backup(copy)  # in one step, so that no writer makes it begin again
-                copy.execute("PRAGMA journal_mode = DELETE").fetchall()  # one file, with nothing beside it
-            finally:
-                copy.close()
-                fresh.close()
-
     def check_file(self) -> None:
         """Raise StoreCorrupt where the file holds no store any more, which this process' caches may hide for long."""
         with translated(self.path):
-            self._check_in_place()
-            fresh = self._new_connection()
+            self.check_in_place()
+            fresh = self.new_connection()
             try:
-                _check_ours(fresh, self.path)
+                check_ours(fresh, self.path)
             finally:
                 fresh.close()
 
@@ -372,7 +323,7 @@ class Database:
         """One write transaction on this thread's connection."""
         with translated(self.path), self._turn():
             connection = self._connection()
-            self._check_in_place()
+            self.check_in_place()
             with _transaction(connection):
                 yield connection
 
@@ -398,7 +349,7 @@ class Database:
     def data_version(self) -> int:
         """A number that changes when another connection (thread or process) has committed; no query. Or StoreGone."""
         with translated(self.path):
-            self._check_in_place()
+            self.check_in_place()
         version: int = self.rows("PRAGMA data_version")[0][0]
         return version
 
