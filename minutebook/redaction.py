@@ -318,8 +318,9 @@ GATES: tuple[Gate, ...] = (
     (
         "_",
         re.compile(
-            r"_(?=[A-Za-z0-9+/]{20})"
+            r"_(?:(?=[A-Za-z0-9+/]{20})"
             r"(?:(?<=gh[pousr]_)|(?<=npm_)|(?<=hf_)|(?<=k_live_)|(?<=github_pat_)|(?<=whsec_))"
+            r"|(?<=mb_)(?=[0-9a-f]{12}_))"
         ),
         (
             *((f"gh{c}_", _token("github-token", rf"gh{c}_[A-Za-z0-9]{{36,255}}+")) for c in "pousr"),
@@ -329,6 +330,7 @@ GATES: tuple[Gate, ...] = (
             ("sk_live_", _token("stripe-key", r"sk_live_[A-Za-z0-9]{20,255}+")),
             ("rk_live_", _token("stripe-key", r"rk_live_[A-Za-z0-9]{20,255}+")),
             ("whsec_", _token("stripe-key", r"whsec_[A-Za-z0-9+/=]{20,255}+")),
+            ("mb_", _token("minutebook-token", r"mb_[0-9a-f]{12}_[\w-]{43}")),
         ),
     ),
     (
