@@ -36,7 +36,8 @@ def check_redis_conf(path: Path) -> None:
     """Raise Broken where Redis would lose or throw away what it was given, or keep a password in a file."""
     lines = [line.split(maxsplit=1) for line in path.read_text().splitlines() if line.strip() and line[0] != "#"]
     found = {name.lower(): rest[0] if rest else "" for name, *rest in lines}
-    wanted = {"appendonly": "yes", "appendfsync": "everysec", "maxmemory-policy": "noeviction", "protected-mode": "yes"}
+    wanted = {"appendonly": "yes", "appendfsync": "everysec", "aof-load-truncated": "no"}
+    wanted |= {"maxmemory-policy": "noeviction", "protected-mode": "yes"}
     broken = [f"{name} must be {value}" for name, value in wanted.items() if found.get(name) != value]
     if broken or "requirepass" in found:
         raise Broken(f"{path.name}: {'; '.join(broken) or 'a password stands in the file'}")

@@ -139,6 +139,7 @@ def test_services_that_wait_for_each_other_are_no_box(tree: Path) -> None:
     [
         ("appendonly yes", "appendonly no", "appendonly must be yes"),
         ("appendfsync everysec", "appendfsync no", "appendfsync must be everysec"),
+        ("\naof-load-truncated no", "\naof-load-truncated yes", "aof-load-truncated must be no"),
         ("noeviction", "allkeys-lru", "maxmemory-policy must be noeviction"),
         ("port 6379", "requirepass easy", "a password stands in the file"),
     ],

@@ -17,6 +17,8 @@ from compose.sandbox import check_machine
 from compose.session import stopped_cleanly
 from surroundings import open_folder
 
+BOTH = "redis.call('SET', 'a', ARGV[1]) redis.call('SET', 'b', ARGV[1]) return 1"
+
 
 @pytest.fixture(scope="module", autouse=True)
 def machine() -> None:
@@ -88,6 +90,24 @@ def test_a_redis_that_is_killed_is_seen_and_finds_its_data_again(box: Box) -> No
     assert box.run("redis", "redis-cli", "get", "a") == "kept\n"
     with nothing_left(box):
         stopped_cleanly(box, ["redis"])
+
+
+def test_half_of_a_transaction_never_comes_back(box: Box, work: Path) -> None:
+    """A power cut in the midst of a write, then another restart, at which Redis by itself would do that half."""
+    only(box, "redis")
+    box.up()
+    box.wait_healthy("redis")
+    for value in ("one", "two"):
+        box.run("redis", "redis-cli", "eval", BOTH, "0", value)
+    (log,) = (work / "volumes" / "redis" / "appendonlydir").glob("*.incr.aof")
+    box.kill("redis")
+    os.truncate(log, log.stat().st_size - 30)
+    for _ in range(2):
+        box.restart("redis")
+        box.wait_healthy("redis")
+        assert box.run("redis", "redis-cli", "mget", "a", "b").split() == ["one", "one"]
+        box.run("redis", "redis-cli", "eval", BOTH.replace("'a'", "'c'").replace("'b'", "'d'"), "0", "more")
+        box.kill("redis")
 
 
 def test_a_health_check_that_passes_for_the_dead_is_seen(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
