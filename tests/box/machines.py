@@ -1,7 +1,7 @@
 """Laptops of a box: each with a store of its own and one `Shipper` over real HTTP."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from minutebook.store.kernel import Store
 from minutebook.store.opening import open_store
 
 ORDERS = "github.com/acme/orders"
+KEY, BOXED = "neutral:s1", "alice~neutral:s1"
 SETTINGS = Settings(observe_after_tokens=1)
 
 
@@ -68,6 +69,18 @@ def machine(
     with client(Access(f"http://127.0.0.1:{door.port}", token), tries=1) as asked:
         yield Machine(store, asked, Settings(**settings))
     store.close()
+
+
+class Laptops:
+    """Machines by name; those of one user share a token."""
+
+    def __init__(self, door: RunningDoor, folder: Path, stack: ExitStack) -> None:
+        self.door, self.folder, self.stack = door, folder, stack
+        self.tokens: dict[str, str] = {}
+
+    def __call__(self, name: str = "a", *, user: str = "alice", token: str = "", **settings: Any) -> Machine:
+        token = token or self.tokens.setdefault(user, self.door.token(user))
+        return self.stack.enter_context(machine(self.door, self.folder / f"{user}-{name}", token, **settings))
 
 
 def think(box: Store, key: str, content: str, *, covers: int | None = None) -> None:

@@ -5,8 +5,8 @@ MINUTEBOOK_BOX_SEEDS=N plays N stories instead of two.
 
 import os
 import random
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,6 @@ from minutebook.errors import BoxUnreachable
 from minutebook.pipeline.corrections import note
 from minutebook.settings import Settings
 from minutebook.store.kernel import Store
-from minutebook.store.opening import open_store
 
 SEEDS = int(os.environ.get("MINUTEBOOK_BOX_SEEDS", "2"))
 STEPS = 30
@@ -49,12 +48,6 @@ class Frail(BoxClient):
     def set(self, chance: random.Random) -> None:
         self.left = chance.randrange(1, 14)
         self.answered, self.dies = chance.random() < 0.5, chance.random() < 0.5
-
-
-@pytest.fixture
-def box(tmp_path: Path) -> Iterator[Store]:
-    with closing(open_store(str(tmp_path / "box.sqlite"))) as store:
-        yield store
 
 
 class Story:

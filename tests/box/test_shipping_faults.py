@@ -1,0 +1,137 @@
+"""What one broken thing harms when laptops and their box exchange: a session, a box, a token, a store."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from builders import say
+from doors import RunningDoor
+from ledgers import ids_of, turns
+from machines import BOXED, KEY, Laptops, keys_of, machine, think, told
+
+from minutebook.box import passing, stepping
+from minutebook.box.client import BoxClient
+from minutebook.pipeline import ledger
+from minutebook.pipeline.branches import memory_stream
+from minutebook.pipeline.erasing import derived_of, erase_all
+from minutebook.pipeline.notices import read_notices
+from minutebook.server.tokens import revoke_token
+from minutebook.store.kernel import Item, Store
+from minutebook.store.opening import open_store
+
+
+def test_one_broken_session_holds_up_no_other(laptops: Laptops, box: Store) -> None:
+    laptop = laptops()
+    for name in ("s1", "s2", "s3"):
+        laptop.deliver(turns(3, 10 * int(name[1])), name)
+    laptop.store.append("s:neutral:s2", [Item("broken", "source", 1, "{")])
+    report = laptop.sync()
+    assert list(report.failed) == ["neutral:s2"] and not report.failure
+    assert ids_of(box, BOXED) and ids_of(box, "alice~neutral:s3")
+    assert list(laptop.sync().failed) == ["neutral:s2"]
+
+
+def test_what_diverged_goes_on_alone_and_says_so(laptops: Laptops, box: Store) -> None:
+    one, other = laptops("a", box_pull="nothing"), laptops("b", box_pull="nothing")
+    for laptop, last in ((one, "x"), (other, "y")):
+        laptop.deliver([*turns(2), say(f"only here: {last}", id=last)])
+        laptop.deliver(turns(2, 10), "fine")
+    one.in_step()
+    report = other.sync()
+    assert list(report.failed) == [KEY] and "on the box" in report.failed[KEY]
+    other.restart()
+    assert other.in_step().kept == {KEY: passing.PARTED}
+    assert ids_of(box, BOXED)[-1] == "x" and ids_of(other.store)[-1] == "y"
+    assert any("goes on on this machine alone" in each.text for each in read_notices(other.store))
+    one.in_step()
+
+
+def test_a_box_that_is_away_costs_nothing_but_time(laptops: Laptops, door: RunningDoor, box: Store) -> None:
+    laptop = laptops()
+    laptop.deliver(turns(3))
+    laptop.in_step()
+    door.__exit__()
+    laptop.deliver(turns(3, 10))
+    report = laptop.sync()
+    assert "does not answer" in report.failure and not report.ok
+    assert not report.failed
+    with RunningDoor(box, door.audit, door.settings) as again:
+        laptop.client._http.base_url = f"http://127.0.0.1:{again.port}"
+        assert laptop.in_step().sources_sent == 3
+    door.__enter__()
+
+
+def test_a_revoked_token_ends_the_pass_with_one_line(laptops: Laptops, door: RunningDoor, box: Store) -> None:
+    token = door.token("alice")
+    laptop = laptops(token=token)
+    laptop.deliver(turns(3))
+    laptop.in_step()
+    revoke_token(box, token.split("_")[1])
+    laptop.deliver(turns(3, 10))
+    assert "token is not accepted" in laptop.sync().failure
+    assert "token is not accepted" in laptop.sync().failure
+
+
+def test_a_box_that_was_set_back_is_given_again_what_it_lacks(
+    laptops: Laptops, door: RunningDoor, box: Store, tmp_path: Path
+) -> None:
+    """An empty box in its place: the most that can be lost."""
+    laptop = laptops()
+    laptop.deliver(turns(5))
+    laptop.in_step()
+    think(box, BOXED, "made on the first box")
+    laptop.in_step()
+    before = told(laptop.store, KEY)
+    with closing(open_store(str(tmp_path / "other.sqlite"))) as empty:
+        with (
+            RunningDoor(empty, door.audit, door.settings) as again,
+            machine(again, tmp_path / "alice-a", again.token("alice")) as same,
+        ):
+            same.in_step()
+        assert told(empty, BOXED) == before == told(laptop.store, KEY)
+
+
+def test_a_box_without_workers_is_told_of(laptops: Laptops, box: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything is in step, and yet no memory comes: only the box knows why."""
+    laptop = laptops(observe_after_tokens=10)
+    laptop.deliver(turns(5))
+    assert laptop.in_step().waiting == {}
+    monkeypatch.setattr(BoxClient, "why_not_made", lambda self, branch: f"no worker came to {branch}")
+    laptop.restart()
+    waiting = laptop.in_step()
+    assert waiting.ok and waiting.waiting == {KEY: f"no worker came to {KEY}"}
+    assert "waiting   1 session: memory is due on the box" in "\n".join(waiting.lines())
+    think(box, BOXED, "there is one now", covers=5)
+    laptop.restart()
+    assert laptop.in_step().waiting == {}
+
+
+def test_what_was_purged_on_the_box_goes_on_here_alone(laptops: Laptops, box: Store) -> None:
+    laptop = laptops()
+    laptop.deliver(turns(3))
+    laptop.deliver(turns(3, 10), "s2")
+    laptop.in_step()
+    erase_all(box, derived_of(box, [BOXED]))
+    laptop.deliver(turns(3, 20))
+    assert laptop.in_step().kept == {KEY: passing.PARTED}
+    assert BOXED not in keys_of(box) and "alice~neutral:s2" in keys_of(box)
+    assert laptop.store.tip(memory_stream(KEY)).marks[ledger.BOX] == ledger.PARTED
+    assert laptop.in_step().kept == {KEY: passing.PARTED}
+
+
+def test_a_fault_of_the_box_ends_the_pass_after_a_few_sessions(
+    laptops: Laptops, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from minutebook.errors import BoxFailed
+
+    laptop, asked = laptops(), []
+
+    def fails(self: object, *given: object) -> None:
+        asked.append(given)
+        raise BoxFailed("internal", status=500)
+
+    for at in range(10):
+        laptop.deliver(turns(2, 10 * at), f"s{at}")
+    monkeypatch.setattr(stepping.BoxClient, "send_sources", fails)
+    assert laptop.sync().failure == "internal"
+    assert len(asked) == passing.FAILURES_MAX
