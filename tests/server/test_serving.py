@@ -128,3 +128,11 @@ def test_the_door_loads_no_worker_and_no_model() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {name for name in loaded if name.split(".")[0] in ("litellm", "huey", "redis", "httpx")}
     assert not {name for name in loaded if name.startswith("minutebook.workers")}
+
+
+def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['uvicorn'] = None; from minutebook.cli import main; main()"
+    command = [sys.executable, "-c", code, "serve", "--store", str(tmp_path / "box.sqlite")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "pip install 'minutebook[server]'" in done.stderr and done.stderr.count("\n") == 1

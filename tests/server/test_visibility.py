@@ -12,6 +12,7 @@ from builders import concluded, observed, remember
 from doors import BILLS, ORDERS, Got, RunningDoor, laptop_session, push, some_entries, sources_body
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from ledgers import Counting
 
 from minutebook.pipeline.boxkeys import box_key
 from minutebook.pipeline.branches import BRANCHES, load_branch, memory_stream, source_stream
@@ -20,8 +21,9 @@ from minutebook.pipeline.purged import bury
 from minutebook.pipeline.rows import branch_row
 from minutebook.pipeline.sessions import SESSIONS, Session
 from minutebook.records import Branch
-from minutebook.server.refusals import NOTHING_HERE
-from minutebook.server.tokens import share, unshare
+from minutebook.server.callers import Caller
+from minutebook.server.refusals import NOTHING_HERE, Hidden
+from minutebook.server.tokens import share, token_of, unshare
 
 EXAMPLES = int(os.environ.get("MINUTEBOOK_VISIBILITY_EXAMPLES", "60"))
 CANARY = "canary7f3e"
@@ -102,6 +104,23 @@ def test_foreign_ids_are_answered_like_unknown_ones(
         assert unknown[:2] == (404, {"error": "not_found", "message": NOTHING_HERE, "request_id": ""})
         for key in foreign:
             assert bare(ask_about(door, route, narrow, key)) == unknown, (str(route), key)
+
+
+def test_foreign_ids_cost_the_same_questions_to_the_store_as_unknown_ones(
+    door: RunningDoor, foreign: list[str], narrow: str
+) -> None:
+    """So that the time of an answer says nothing either."""
+    token = token_of(door.store, narrow)
+    assert token is not None
+    asked = []
+    for key in ["claude_code:there-is-none", "bob~claude_code:none", *foreign]:
+        counting: Any = Counting(door.store)
+        caller = Caller(replace(door.house, store=counting), token, "r1", "/v1/status")
+        with pytest.raises(Hidden):
+            caller.readable(key)
+        assert caller.readable_among([key]) == {}
+        asked.append(counting.calls)
+    assert all(calls == asked[0] for calls in asked) and asked[0].total() > 0
 
 
 def test_a_record_of_another_branch_is_answered_like_an_unknown_one(
