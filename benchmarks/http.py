@@ -47,15 +47,15 @@ def rows(bench: Bench, *, url: str = "") -> Iterator[Row]:
     kind = url.partition(":")[0] or "sqlite"
     target = url or str(bench.folder / "http.sqlite")
     with closing(open_store(target)) as store, _serving(target, bench.folder) as port:
-        token = create_token(store, USER, [])[1]
-        for size, count, bar in ((1, 60, ONE_BAR), (100, 10, HUNDRED_BAR)):
-            shares = [_share(store, port, token, f"{size}-{round}", count, size) for round in range(ROUNDS + 1)][1:]
+        token, rounds, marks = create_token(store, USER, [])[1], min(ROUNDS, bench.scale.job_rounds), bench.scale.marks
+        for size, count, bar in ((1, marks, ONE_BAR), (100, max(1, marks // 6), HUNDRED_BAR)):
+            shares = [_share(store, port, token, f"{size}-{round}", count, size) for round in range(rounds + 1)][1:]
             direct, http = (median(each) for each in zip(*shares, strict=True))
             share = median(done / alone for alone, done in shares)
             measured = f"{http:,.0f} of {direct:,.0f} a second, {share:.2f}"
             name = f"intake over HTTP against the same called directly, {size} a body, {kind}"
             yield Row(name=name, measured=measured, bar=f"≥ {bar}", ok=share >= bar)
-        yield _tail_row(port, token, kind)
+        yield _tail_row(port, token, kind, max(1, marks * 2 // 3))
 
 
 def _share(store: Store, port: int, token: str, name: str, count: int, size: int) -> tuple[float, float]:
@@ -70,9 +70,9 @@ def _share(store: Store, port: int, token: str, name: str, count: int, size: int
     return direct, CLIENTS * count * size / (time.perf_counter() - began)
 
 
-def _tail_row(port: int, token: str, kind: str) -> Row:
+def _tail_row(port: int, token: str, kind: str, count: int) -> Row:
     asyncio.run(_send_all(port, token, _loads("warm", MANY_CLIENTS, 4, 1)))
-    seconds = asyncio.run(_send_all(port, token, _loads("tail", MANY_CLIENTS, 40, 1)))
+    seconds = asyncio.run(_send_all(port, token, _loads("tail", MANY_CLIENTS, count, 1)))
     p50, p99 = median(seconds), quantiles(seconds, n=100)[98]
     measured = f"{p50 * 1e3:.0f} ms, {p99 * 1e3:.0f} ms: {p99 / p50:.1f}"
     name = f"p50 and p99 of a request at {MANY_CLIENTS} clients, {kind}"
