@@ -221,16 +221,23 @@ class Engine:
             self._dispatcher.sweep()
 
     def _sleep(self, seen: int | None, began: float) -> None:
-        """Until woken, until something was written, or until time makes something due or goes back."""
-        until = self._next_at()
+        """Until woken, until something was written, or until time makes something due or goes back.
+
+        What all workers are told is left to those that have a thread free, as long as none is here.
+        """
+        until, left_to_others = self._next_at(), False
         while not self._halted.is_set() and self._asked == self._answered:
             now = self._store.now()
             self.answered_at = time.monotonic()
             left = until - now
-            if self._waker.wait(min(self._waker.poll_seconds, left)) or left <= self._waker.poll_seconds:
+            woken = self._waker.wait(min(self._waker.poll_seconds, left))
+            if woken and self._waker.only_told and all(lane.is_full for lane in self._lanes):
+                left_to_others = True
+                continue
+            if woken or left <= self._waker.poll_seconds:
                 return
             counter = change_counter(self._store)
-            if counter != seen:
+            if counter != seen and not left_to_others:
                 self._waker.missed()
             if counter is None or counter != seen or now < began:
                 return

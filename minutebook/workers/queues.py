@@ -214,6 +214,11 @@ class Lane:
         """How many jobs can run at once."""
         return len(self._threads)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether every thread has a job in hand."""
+        return len(self._running) >= len(self._threads)
+
     def start(self) -> None:
         """Start the threads."""
         for thread in self._threads:

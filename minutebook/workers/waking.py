@@ -92,7 +92,8 @@ def waker_of(store: Store, path: str | None = None) -> "Waker":
 class Waker:
     """One dispatcher's ear. wake may be called from any thread, the rest from the dispatcher's.
 
-    open_ear: gives None where there is nothing to listen to just now. beside_seconds: see poll_seconds.
+    open_ear: gives None where there is nothing to listen to just now. beside_seconds: see poll_seconds. only_told: the
+    last wait ended because of what was told to all workers, and of nothing else.
     """
 
     def __init__(self, open_ear: Callable[[], Ear | None], beside_seconds: float = POLL_BESIDE_FIFO_SECONDS) -> None:
@@ -100,6 +101,7 @@ class Waker:
         self._beside_seconds = beside_seconds
         self._ear: Ear | None = None
         self._handle = -1
+        self.only_told = False
         self._opened_at = self._rest_until = 0.0
         self._selector = selectors.DefaultSelector()
         self._inner, self._bell = socket.socketpair()
@@ -134,9 +136,14 @@ class Waker:
         """How long to wait at most before the store is asked."""
         return POLL_SECONDS if self._ear is None else self._beside_seconds
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether what is heard is told to every worker of the store: by its server."""
+        return self._beside_seconds > EAR_LEAST_SECONDS
+
     def missed(self) -> None:
         """Something was written of which nothing was heard: a server tells of all, so that this ear may be dead."""
-        if self._beside_seconds > EAR_LEAST_SECONDS:
+        if self.is_shared:
             self.deafen()
 
     def wake(self) -> None:
@@ -147,12 +154,15 @@ class Waker:
     def wait(self, seconds: float) -> bool:
         """Sleep until woken (True) or for so long (False)."""
         woken = self._selector.select(max(0.0, seconds))
+        self.only_told = bool(woken)
         for key, _ in woken:
             if key.fileobj is self._inner:
+                self.only_told = False
                 with suppress(BlockingIOError):
                     self._inner.recv(65536)
             else:
                 self._hear()
+        self.only_told = self.only_told and self.is_shared and self._ear is not None
         return bool(woken)
 
     def close(self) -> None:

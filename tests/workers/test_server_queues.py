@@ -316,11 +316,30 @@ def test_workers_follow_to_the_replica_that_takes_over(redis_pair: RedisPair) ->
 
 @pytest.mark.usefixtures("hasty")
 def test_a_server_that_restarts_under_load_loses_nothing(fragile: Store, server: RedisServer) -> None:
-    sizes = range(6, 31, 6)
-    with engine(fragile, observing_mind(), concurrency=4) as working:
-        for size in sizes:
+    settings = replace(SMALL, retry_first_seconds=1, lease_seconds=1)
+    with engine(fragile, observing_mind(), settings, concurrency=4):
+        for size in range(6, 31, 6):
             branches = [session_of_entries(fragile, size, f"s{number}", start=size - 6) for number in range(6)]
             server.stop()
             server.start()
-        assert working.run_until_idle(WAIT)
-    assert [len(contents(memory_of(fragile, branch))) for branch in branches] == [30] * 6
+        until(lambda: [len(contents(memory_of(fragile, branch))) for branch in branches] == [30] * 6)
+
+
+def test_what_all_workers_are_told_is_left_to_those_that_are_free(open_one: Callable[..., Store]) -> None:
+    """One with no thread free goes on sleeping, and looks when a thread is free again."""
+    store = open_one(None)
+    busy = engine(open_one(None), ScriptedMind(gate := Gate()), roles=["observer"], concurrency=1)
+    with busy:
+        first = session_of_entries(store, 3, "first")
+        assert gate.entered.wait(WAIT)
+        assert busy.look() == "busy"
+        looks = busy._answered
+        second = session_of_entries(store, 3, "second")
+        until(lambda: store.take_dirty(9))
+        assert [state.job.branch for state in store.jobs()] == [first.key] and busy._answered == looks
+        with engine(open_one(None), observing_mind(), roles=["observer"]):
+            until(lambda: contents(memory_of(store, second)))
+        gate.open.set()
+        third = session_of_entries(store, 3, "third")
+        assert busy.run_until_idle(WAIT)
+    assert all(len(contents(memory_of(store, branch))) == 3 for branch in (first, second, third))
