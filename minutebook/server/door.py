@@ -49,7 +49,7 @@ class Door:
         if not self.house.names.allows(visit.header(b"host").decode("latin-1")):
             raise Refusal(421, "misdirected", "the Host header names another server; serve_names lists more names")
         if visit.has_large_body():
-            await self.house.in_thread(visit.caller)
+            await self.house.threads.run(visit.caller)
         body = await visit.body(self.house.settings.serve_body_max_bytes)
         visit.scope.update({VISIT: visit, BODY: body})
         await self.app(visit.scope, _replay(body, visit.receive), visit.answer)

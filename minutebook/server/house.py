@@ -1,22 +1,18 @@
 """What one running door has at hand."""
 
 import time
-from asyncio import get_running_loop
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import copy_context
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from minutebook.server.audit import AuditLog, audit_path
 from minutebook.server.limits import HostNames, RateLimit
 from minutebook.server.metrics import Metrics
+from minutebook.server.threads import Threads
 from minutebook.settings import Settings
 from minutebook.store.kernel import Store
 
 THREADS = 16
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +25,8 @@ class House:
     audit: AuditLog
     rate: RateLimit
     names: HostNames
-    threads: ThreadPoolExecutor
+    threads: Threads
     clock: Callable[[], float] = field(default=time.time)
-
-    async def in_thread(self, work: Callable[[], T]) -> T:
-        """Do what may wait for the store."""
-        return await get_running_loop().run_in_executor(self.threads, copy_context().run, work)
 
 
 @contextmanager
@@ -47,7 +39,7 @@ def opened_house(store: Store, settings: Settings) -> Iterator[House]:
         metrics=metrics,
         audit=AuditLog(audit_path(settings), lost=metrics.audit_lost.inc),
         rate=RateLimit(settings.serve_requests_per_minute),
-        threads=ThreadPoolExecutor(THREADS, "om-serve"),
+        threads=Threads(THREADS),
         names=HostNames([settings.serve_host, *settings.serve_names]),
     )
     with house.threads:

@@ -77,7 +77,7 @@ class Route(APIRoute):
 
         async def handle(request: Request) -> Response:
             visit: Visit = request.scope[VISIT]
-            return await visit.house.in_thread(partial(run, visit, request.scope[BODY]))
+            return await visit.house.threads.run(partial(run, visit, request.scope[BODY]))
 
         return handle
 
