@@ -4,7 +4,7 @@ import json
 
 import pytest
 from builders import entry, say
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutebook.box.chunks import ENTRIES_MAX, READ_AT_ONCE, SMALLEST_MAX_BYTES, chunks, sendable_row, stepwise
@@ -19,7 +19,8 @@ def row_of(text: str, position: int = 0) -> dict[str, object]:
     return source_row("b", position, say(text, id=f"e{position}"))
 
 
-@given(st.lists(st.integers(0, 60_000), max_size=30))
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 60_000), max_size=20))
 def test_chunks_hold_everything_in_order_within_the_limit(sizes: list[int]) -> None:
     rows = [row_of("x" * size, at) for at, size in enumerate(sizes)]
     found = list(chunks(iter(rows), LIMIT))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutebook.projects import CONFIG_MAX_BYTES, NO_PROJECT, fitting, name_of_remote, project_name, remote_of
@@ -170,6 +170,7 @@ def test_a_folder_that_is_a_loop_of_links_has_its_own_name(tmp_path: Path) -> No
     assert project_name("/nul\0byte") == "nul-byte"
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_every_name_fits_and_fitting_again_changes_nothing(text: str) -> None:
     name = fitting(text)
@@ -177,11 +178,13 @@ def test_every_name_fits_and_fitting_again_changes_nothing(text: str) -> None:
     assert fitting(name) == name
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.characters(min_codepoint=0x400, max_codepoint=0x4FF), min_size=1))
 def test_names_in_other_letters_stay_apart(text: str) -> None:
     assert fitting(text) != fitting(text + "я")
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.sampled_from("[]\"\\#;=\n remotuglin:/x1'\0é")))
 def test_any_configuration_can_be_read(config: str) -> None:
     name_of_remote(remote_of(config))
