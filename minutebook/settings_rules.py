@@ -205,7 +205,7 @@ def _check_path(value: object) -> str:
     return value
 
 
-_WORDS_ALLOWED = 'a list of words such as ["acme/orders", "acme/*"]'
+_WORDS_ALLOWED = 'a list of words such as ["github.com/acme/*"]'
 
 
 def _check_words(value: object) -> tuple[str, ...]:
