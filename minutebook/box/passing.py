@@ -44,6 +44,10 @@ class Kept(Exception):
     """A session that stays on this machine because somebody decided so. args: why."""
 
 
+class Parted(Kept):
+    """It goes on here alone, as one of its branches, or what that forked from, does."""
+
+
 @dataclass(slots=True)
 class Pass:
     """there: what the box has of branches, as it last said. done: branches that are in step."""
@@ -80,8 +84,13 @@ class Pass:
         self._in_step(session)
 
     def _session(self, session: Session) -> None:
-        for key in session.branches:
-            self._chain(load_branch(self.steps.store, key))
+        try:
+            for key in session.branches:
+                self._chain(load_branch(self.steps.store, key))
+        except Parted as parted:  # a branch that stayed the box's would be thought about nowhere
+            for key in session.branches:
+                part_from_box(self.steps.store, load_branch(self.steps.store, key), str(parted))
+            raise
         if session.key not in self.steps.report.sent and self._is_untold(session):
             current = session.branch if session.branch in session.branches else session.branches[-1]
             if there := self.there.get(current):
@@ -125,7 +134,7 @@ class Pass:
             raise NotFound(f"{branch.key}: its session is not in this store")
         self._check_sendable(session)
         if has_parted(self.steps.store, branch.key):
-            raise Kept(PARTED)
+            raise Parted(PARTED)
         if branch.key not in self.there:
             self._ask_lengths([branch.key])
         try:
@@ -137,7 +146,7 @@ class Pass:
             if error.status != 410:
                 raise
             part_from_box(self.steps.store, branch, REMOVED)
-            raise Kept(PARTED) from error
+            raise Parted(PARTED) from error
 
     def _exchange(self, session: Session, branch: Branch) -> None:
         there = self.steps.send(session, branch, self.there[branch.key])

@@ -7,14 +7,17 @@ import pytest
 from builders import say
 from doors import RunningDoor
 from ledgers import ids_of, turns
-from machines import BOXED, KEY, Laptops, keys_of, machine, think, told
+from machines import BOXED, KEY, SETTINGS, Laptops, keys_of, machine, think, told
 
 from minutebook.box import passing, stepping
 from minutebook.box.client import BoxClient
 from minutebook.pipeline import ledger
+from minutebook.pipeline.boxing import part_from_box
 from minutebook.pipeline.branches import memory_stream
+from minutebook.pipeline.clocks import due_roles
 from minutebook.pipeline.erasing import derived_of, erase_all
 from minutebook.pipeline.notices import read_notices
+from minutebook.pipeline.readings import read_state
 from minutebook.server.tokens import revoke_token
 from minutebook.store.kernel import Item, Store
 from minutebook.store.opening import open_store
@@ -44,6 +47,24 @@ def test_what_diverged_goes_on_alone_and_says_so(laptops: Laptops, box: Store) -
     assert ids_of(box, BOXED)[-1] == "x" and ids_of(other.store)[-1] == "y"
     assert any("goes on on this machine alone" in each.text for each in read_notices(other.store))
     one.in_step()
+
+
+def test_all_branches_of_a_session_part_together(laptops: Laptops, box: Store) -> None:
+    """What stayed the box's would be thought about nowhere: it is not sent any more, and no role here works on it."""
+    laptop = laptops()
+    main = laptop.deliver([say("first", id="f1"), say("second", id="f2", parent="f1")])
+    fork = laptop.deliver([say("otherwise", id="g1", parent="f1")])
+    assert fork.parent == main.key
+    laptop.in_step()
+    assert due_roles(read_state(laptop.store, main), SETTINGS) == {}
+    part_from_box(laptop.store, fork, "the box has another entry there")
+    laptop.deliver([say("third", id="f3", parent="f2")])
+    later = laptop.deliver([say("and otherwise again", id="h1", parent="f2")])
+    assert laptop.in_step().kept == {KEY: passing.PARTED}
+    assert laptop.in_step().kept == {KEY: passing.PARTED}
+    for branch in (main, fork, later):
+        assert laptop.store.tip(memory_stream(branch.key)).marks[ledger.BOX] == ledger.PARTED
+        assert "observer" in due_roles(read_state(laptop.store, branch), SETTINGS)
 
 
 def test_a_box_that_is_away_costs_nothing_but_time(laptops: Laptops, door: RunningDoor, box: Store) -> None:
