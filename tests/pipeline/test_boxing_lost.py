@@ -1,16 +1,17 @@
 """What was lost on one side, or recorded on two: filled again, or kept apart and told."""
 
 import pytest
-from boxes import ALICE, BOXED, KEY, Line, contents, same_memory, stores, thought
+from boxes import ALICE, BOXED, KEY, Line, contents, same_memory, stores, thought, wired_branch
 from builders import say
 from ledgers import ids_of, take, turns
 
-from minutebook.errors import BoxDiverged
+from minutebook.errors import BoxDiverged, NotFound
 from minutebook.pipeline.boxing import (
     give_to_box,
     outbox,
     part_from_box,
     take_memory,
+    take_sources,
 )
 from minutebook.pipeline.branches import load_branch
 from minutebook.pipeline.corrections import note
@@ -118,3 +119,24 @@ def test_what_waits_is_kept_when_the_two_part(pair: Line) -> None:
         give_to_box(pair.laptop, branch)
     with pytest.raises(BoxDiverged):
         take_memory(pair.laptop, branch, 1, [], {})
+
+
+def test_memory_of_a_fork_waits_for_what_it_shares(pair: Line) -> None:
+    """On a fresh laptop: folded without its parent's, its checkpoint would lack some for ever."""
+    take(pair.laptop, turns(4))
+    pair.sync()
+    thought(pair.box, BOXED, "before", 2)
+    pair.sync()
+    take(pair.laptop, [say("again", id="f", parent="e1")])
+    pair.sync()
+    thought(pair.box, f"{BOXED}@f", "on the fork", 3)
+    fork = f"{KEY}@f"
+    with stores(1) as (fresh,):
+        line = Line(fresh, pair.box)
+        take_sources(fresh, wired_branch(load_branch(pair.laptop, KEY)), 0, turns(4))
+        take_sources(fresh, wired_branch(load_branch(pair.laptop, fork)), 0, [])
+        with pytest.raises(NotFound, match="not here yet"):
+            line.pull(fork)
+        line.pull(KEY)
+        line.pull(fork)
+        same_memory(line, fork)

@@ -6,6 +6,7 @@ outcomes on both sides; passes that are quiet, doubled, or die at any store call
 other laptop; another user's session of the same name.
 """
 
+import os
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -36,7 +37,8 @@ from minutebook.store.kernel import Store
 
 SETTINGS = Settings()
 DICE = st.integers(0, 10_000)
-EXAMPLES, STEPS = 25, 30
+EXAMPLES = int(os.environ.get("MINUTEBOOK_BOXING_EXAMPLES", "25"))
+STEPS = 30
 
 
 class Boxing(RuleBasedStateMachine):
