@@ -1,6 +1,7 @@
 """uvicorn around the door: where it listens, how long it waits for clients, how it stops."""
 
 import asyncio
+import gc
 import logging
 import signal
 import socket
@@ -110,6 +111,8 @@ def serve(store: Store, settings: Settings, *, say: Callable[[str], object]) -> 
         server = make_server(house)
         if not is_loopback(settings.serve_host):
             logger.warning(PLAIN_HTTP, settings.serve_host)
+        gc.collect()
+        gc.freeze()  # what is loaded by now stays; the collector need not look through it again and again
         with _signals_end(server):
             say(f"listening on {url_of(listener)}")
             server.run(sockets=[listener])

@@ -4,12 +4,13 @@ The standard library's pool does the same with two futures and a semaphore more,
 """
 
 from asyncio import AbstractEventLoop, Future, get_running_loop
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass
 from queue import SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -38,10 +39,16 @@ class _Job:
 
 
 class Threads:
-    """So many threads, from `with` to its end; what was begun is finished."""
+    """So many threads, from `with` to its end; what was begun is finished.
+
+    The one that worked last works next: what SQLite keeps in memory for each thread is then still true.
+    """
 
     def __init__(self, count: int) -> None:
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._lock = Lock()
+        self._ending = False
+        self._idle: list[SimpleQueue[_Job | None]] = []
+        self._waiting: deque[_Job] = deque()
         self._threads = [Thread(target=self._work, name=f"om-serve-{at}", daemon=True) for at in range(count)]
 
     def __enter__(self) -> Self:
@@ -50,8 +57,10 @@ class Threads:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        for _ in self._threads:
-            self._jobs.put(None)
+        with self._lock:
+            self._ending = True
+            for desk in self._idle:
+                desk.put(None)
         for thread in self._threads:
             thread.join()
 
@@ -59,9 +68,24 @@ class Threads:
         """What work returns or raises, done in one of the threads."""
         loop = get_running_loop()
         future: Future[T] = loop.create_future()
-        self._jobs.put(_Job(work, copy_context(), loop, future))
+        job = _Job(work, copy_context(), loop, future)
+        with self._lock:
+            if self._idle:
+                self._idle.pop().put(job)
+            else:
+                self._waiting.append(job)
         return await future
 
     def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
+        desk: SimpleQueue[_Job | None] = SimpleQueue()
+        while (job := self._next(desk)) is not None:
             job.run()
+
+    def _next(self, desk: "SimpleQueue[_Job | None]") -> _Job | None:
+        with self._lock:
+            if self._waiting:
+                return self._waiting.popleft()
+            if self._ending:
+                return None
+            self._idle.append(desk)
+        return desk.get()
