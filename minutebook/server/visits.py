@@ -22,7 +22,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 HEADERS_MAX_BYTES = 32_768
 TARGET_MAX_BYTES = 60_000
-SMALL_BODY_BYTES = 65_536
+SMALL_BODY_BYTES = 131_072
 """So much is kept of anybody's body while their token is looked up."""
 BODY_SECONDS = 60.0
 """A body that has not come by then is given up."""
