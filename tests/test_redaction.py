@@ -28,13 +28,11 @@ def pem(kind: str, newline: str = "\n") -> str:
 
 
 TOKENS: list[tuple[str, str]] = [
-    ("aws-access-key", "AK" + "IA" + "ZQ3DHE7KLM2NPRST"),
-    ("aws-access-key", "AS" + "IA" + "ZQ3DHE7KLM2NPRST"),
+    *[("aws-access-key", "A" + c + "IA" + "ZQ3DHE7KLM2NPRST") for c in "KS"],
     *[("github-token", f"gh{c}_" + MIXED[:36]) for c in "pousr"],
     ("github-token", "github" + "_pat_" + MIXED[:22] + "_" + MIXED[:59]),
-    ("gitlab-token", "gl" + "pat-" + MIXED[:20]),
     ("minutebook-token", "m" + "b_0123456789ab_" + (MIXED * 3)[:40] + "-_x"),
-    ("gitlab-token", "gl" + "pat-" + "aB-3_" + MIXED[:15]),
+    *[("gitlab-token", "gl" + "pat-" + first + MIXED[:15]) for first in (MIXED[15:20], "aB-3_")],
     ("openai-key", "sk" + "-" + MIXED[:20] + "T3Blbk" + "FJ" + MIXED[20:40]),
     ("openai-key", "sk" + "-proj-" + MIXED[:30] + "_" + MIXED[30:60]),
     ("anthropic-key", "sk" + "-ant-api03-" + MIXED + "-" + MIXED[:20] + "AA"),
