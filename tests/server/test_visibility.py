@@ -237,6 +237,6 @@ def test_any_question_about_anything_stays_silent(
     got = ask_about(door, route, narrow, key, **more)
     assert got.status < 500, got.content
     said = shown(got)
-    for asked in {key, str(more["after"]), more["q"]}:
+    for asked in sorted({key, str(more["after"]), more["q"]}, key=len, reverse=True):
         said = said.replace(json.dumps(asked, ensure_ascii=False)[1:-1], "")
     assert CANARY not in said
