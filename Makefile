@@ -50,9 +50,9 @@ kills: $(READY)
 	@MINUTEBOOK_KILL_STORES='$(or $(STORE),sqlite redis)' MINUTEBOOK_KILL_ROUNDS=$(or $(ROUNDS),100) MINUTEBOOK_PROCESS_SEEDS=$(or $(SEEDS),50) \
 	  $(BIN)/python -m pytest -q tests/killing
 
-# make faults ROUNDS=200 [SEED=0]: the team box with its parts killed; docs/reliability.md
+# make faults ROUNDS=200 [SEED=0] [POWER=1]: the team box with its parts killed; docs/reliability.md
 faults: $(READY)
-	@$(BIN)/python -m tests.environment.box_rounds --rounds $(or $(ROUNDS),20) --seed $(or $(SEED),0)
+	@$(BIN)/python -m tests.environment.box_rounds --rounds $(or $(ROUNDS),20) --seed $(or $(SEED),0) $(if $(POWER),--power)
 
 docs: $(READY)
 	$(BIN)/python docs/refresh.py

@@ -9,15 +9,17 @@ from environment.box_laptop import Laptop
 from fuzz.invariants import Delivery, broken_invariants
 from killing.killed_sessions import SETTINGS
 
+from minutebook.box.stepping import has_parted
 from minutebook.errors import StoreError
 from minutebook.pipeline.boxing import box_key, own_key
 from minutebook.pipeline.branches import list_branches, load_branch, source_stream
 from minutebook.pipeline.clocks import due_roles
 from minutebook.pipeline.ledger import read_own
 from minutebook.pipeline.outbox import outbox
-from minutebook.pipeline.readings import read_state
+from minutebook.pipeline.readings import read_state, session_key_of
+from minutebook.pipeline.sessions import Session, list_sessions, load_session
 from minutebook.pipeline.shapes import observations_of
-from minutebook.records import OBSERVATIONS, MemoryEntry
+from minutebook.records import OBSERVATIONS, Branch, MemoryEntry
 from minutebook.store import codec
 from minutebook.store.kernel import Store
 from minutebook.store.opening import open_store
@@ -52,15 +54,27 @@ class Ends:
 
     def broken(self) -> Iterator[str]:
         """All that is wrong now that nobody works any more."""
+        alone = self.alone()
+        left = self._left_by_its_laptop(alone)
         with closing(open_store(self.url)) as box:
             yield from self._apart(box)
-            on_box = [replace(each, session=box_key(ALICE, each.session)) for each in self._delivered()]
+            on_box = [replace(each, session=box_key(ALICE, each.session)) for each in self._delivered(left)]
             for line in broken_invariants(box, on_box, SETTINGS, quiet=True):
                 yield f"box: {line}"
         for number, laptop in enumerate(self.laptops):
             with closing(laptop.store()) as store:
-                for line in broken_invariants(store, self._delivered(), SETTINGS):
+                here = self._delivered((left | alone[number]) - {laptop.key})
+                for line in broken_invariants(store, here, SETTINGS):
                     yield f"laptop {number}: {line}"
+
+    def alone(self) -> list[set[str]]:
+        """Of each laptop the sessions that parted from the box: after a power cut both may have made other memory."""
+        found = []
+        for laptop in self.laptops:
+            with closing(laptop.store()) as store:
+                parted = [each for each in list_branches(store) if has_parted(store, each.key)]
+                found.append({session_key_of(branch) for branch in parted})
+        return found
 
     def counts(self) -> Counter[str]:
         """How much there is on the box."""
@@ -74,21 +88,32 @@ class Ends:
                 }
             )
 
-    def _delivered(self) -> list[Delivery]:
-        return [delivery for laptop in self.laptops for delivery in laptop.delivered]
+    def _left_by_its_laptop(self, alone: Sequence[set[str]]) -> set[str]:
+        return {laptop.key for laptop, keys in zip(self.laptops, alone, strict=True) if laptop.key in keys}
+
+    def _delivered(self, without: set[str]) -> list[Delivery]:
+        return [each for laptop in self.laptops for each in laptop.delivered if each.session not in without]
 
     def _apart(self, box: Store) -> Iterator[str]:
         """Branches that differ or are missing, what waits in an outbox, notes that are lost."""
-        keys = [branch.key for branch in list_branches(box)]
+        alone = self.alone()
         for number, laptop in enumerate(self.laptops):
             with closing(laptop.store()) as store:
-                own = {branch.key for branch in list_branches(store)}
-                if own != {own_key(ALICE, key) for key in keys}:
-                    yield f"laptop {number} has {sorted(own)}, the box {sorted(keys)}"
-                    continue
-                for key in keys:
-                    yield from self._differ(box, store, key, f"laptop {number}")
-        yield from self._notes(box, keys)
+                yield from self._compared(box, store, f"laptop {number}", alone[number])
+        yield from self._notes(box, self._left_by_its_laptop(alone))
+
+    def _compared(self, box: Store, store: Store, where: str, alone: set[str]) -> Iterator[str]:
+        on_box = [own_key(ALICE, each.key) for each in list_branches(box) if _session_of(each) not in alone]
+        own = [each.key for each in list_branches(store) if _session_of(each) not in alone]
+        if set(own) != set(on_box):
+            yield f"{where} has {sorted(own)}, the box {sorted(on_box)}"
+        else:
+            for key in sorted(own):
+                yield from self._differ(box, store, box_key(ALICE, key), where)
+            for session in list_sessions(store):
+                there = load_session(box, box_key(ALICE, session.key))
+                if session.key not in alone and stands(session) != stands(there):
+                    yield f"{where}: {session.key} stands at {stands(session)}, on the box at {stands(there)}"
 
     def _differ(self, box: Store, store: Store, key: str, where: str) -> Iterator[str]:
         here = own_key(ALICE, key)
@@ -102,17 +127,26 @@ class Ends:
         if waiting := outbox(store, load_branch(store, here)):
             yield f"{where}: {here}: {len(waiting)} entries wait in the outbox"
 
-    def _notes(self, box: Store, keys: Sequence[str]) -> Iterator[str]:
+    def _notes(self, box: Store, left: set[str]) -> Iterator[str]:
         """A note that waited when its branch forked stands on both; that no branch sees it twice is an invariant."""
-        entries = [entry for key in keys for entry in read_own(box, load_branch(box, key))]
+        entries = [entry for branch in list_branches(box) for entry in read_own(box, branch)]
         there = {id_ for entry in entries for id_ in recorded(entry)}
         for laptop in self.laptops:
-            if lost := set(laptop.notes) - there:
+            if laptop.key not in left and (lost := set(laptop.notes) - there):
                 yield f"{len(lost)} notes of {laptop.name} are not on the box, such as {min(lost)}"
+
+
+def _session_of(branch: Branch) -> str:
+    return own_key(ALICE, session_key_of(branch))
 
 
 def _entries_of(store: Store, session: str) -> int:
     return sum(store.tip(source_stream(branch.key)).length for branch in list_branches(store, session))
+
+
+def stands(session: Session) -> Told:
+    """What is said of a session that changes as it goes on."""
+    return session.prompts, session.last_time, session.ended
 
 
 def sources(store: Store, key: str) -> list[Told]:

@@ -37,6 +37,8 @@ SETTLE_SECONDS = 120.0
 AT_WORK, AT_WORK_SECONDS = 0.7, 20.0
 """So often a kill waits until something arrives, at most so long."""
 PARTS = ("worker", "api", "sync-0", "sync-1", "redis")
+POWER = "power"
+"""That of the machine on which Redis runs, which then loses what was written in the last moment."""
 OWN_WORDS = {"lease_seconds": "2", "job_deadline_seconds": "30", "sync_seconds": "1", "retry_first_seconds": "1"}
 tell = partial(print, flush=True)
 
@@ -71,21 +73,54 @@ class Part:
         return None if self.process is None else self.process.poll()
 
 
+class Machine:
+    """The one on which Redis runs, with what docker-compose.yml does before it starts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.redis = RedisServer(folder, ["--aof-load-truncated", "no"])
+        self._logs = folder / "appendonlydir"
+        self._noted = (Path(), 0)
+
+    def note(self) -> None:
+        """What is written up to here is on the disk; what comes later may be lost."""
+        log = self._log()
+        self._noted = (log, log.stat().st_size)
+
+    def lose(self, rng: random.Random) -> int:
+        """The end of what was written since, wherever that cuts it; how many bytes."""
+        log, size = self._log(), self._log().stat().st_size
+        kept = rng.randrange(self._noted[1] if log == self._noted[0] else 0, size + 1)
+        os.truncate(log, kept)
+        return size - kept
+
+    def kill(self) -> None:
+        self.redis.kill()
+
+    def start(self) -> None:
+        for manifest in self._logs.glob("*.manifest"):
+            subprocess.run(["redis-check-aof", "--fix", manifest], input=b"y\n" * 9, capture_output=True, check=True)
+        self.redis.start()
+
+    def _log(self) -> Path:
+        return max(self._logs.glob("*.incr.aof"), key=lambda path: int(path.name.split(".")[-3]))
+
+
 @dataclass
 class Story:
     """Some rounds on a database of its own, with two new homes. tally: kills by part, and what was done."""
 
-    redis: RedisServer
+    machine: "Machine"
     number: int
     seed: int
     folder: Path
     tally: Counter[str]
+    power_cuts: bool = False
     parts: dict[str, Part] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
         self.folder.mkdir()
-        self.url = self.redis.database_url(self.number)
+        self.url = self.machine.redis.database_url(self.number)
         with closing(open_store(self.url)) as store:
             _, self.token = create_token(store, ALICE, ["*"])
         self.laptops = [Laptop(self.folder / f"home-{number}", self.seed * 2 + number) for number in range(2)]
@@ -120,12 +155,16 @@ class Story:
         self._work()
         if self.rng.random() < AT_WORK:
             self._wait_for_more_than(before)
+        self.machine.note()
         time.sleep(self.rng.uniform(0, 1.2))
-        victim = self.rng.choice(PARTS)
-        self._kill(victim)
+        victim = self.rng.choice(PARTS + (POWER,) * len(PARTS) * self.power_cuts)
+        part = self.parts.get(victim, self.machine)
+        part.kill()
+        if victim == POWER:
+            self.tally["bytes lost by power cuts"] += self.machine.lose(self.rng)
         self._work()
         time.sleep(self.rng.uniform(0, 0.5))
-        (self.redis if victim == "redis" else self.parts[victim]).start()
+        part.start()
         self.tally[f"kills of {victim.split('-')[0]}"] += 1
 
     def _wait_for_more_than(self, before: Mapping[str, int]) -> None:
@@ -142,9 +181,6 @@ class Story:
         for laptop in self.laptops:
             self.tally.update(laptop.work(self.rng))
 
-    def _kill(self, victim: str) -> None:
-        (self.redis if victim == "redis" else self.parts[victim]).kill()
-
     def _look_after(self) -> Iterator[str]:
         for name, part in self.parts.items():
             if (code := part.ended()) is not None:
@@ -157,6 +193,10 @@ class Story:
         """Everything is delivered and over, nobody dies: in time both sides have the same, and nothing is to do."""
         for laptop in self.laptops:
             laptop.finish()
+        for number in range(len(self.laptops) * self.power_cuts):
+            # A list that was set back is read anew by a new process, else every ten minutes.
+            self.parts[f"sync-{number}"].kill()
+            self.parts[f"sync-{number}"].start()
         ends = self.ends
         self.tally["source entries on the box while parts were killed"] += sum(ends.taken().values())
         give_up_at = time.monotonic() + SETTLE_SECONDS
@@ -175,6 +215,7 @@ class Story:
                 yield f"{name} printed a traceback"
         yield from ends.broken()
         self.tally.update(ends.counts())
+        self.tally["sessions that parted"] += sum(map(len, ends.alone()))
 
 
 def own_settings() -> dict[str, str]:
@@ -184,20 +225,22 @@ def own_settings() -> dict[str, str]:
     return {f"MINUTEBOOK_{name.upper()}": value for name, value in pairs.items()}
 
 
-def play(rounds: int, seed: int, folder: Path, *, say: bool = False) -> tuple[Counter[str], list[str]]:
+def play(
+    rounds: int, seed: int, folder: Path, *, power_cuts: bool = False, say: bool = False
+) -> tuple[Counter[str], list[str]]:
     """So many rounds in stories; what was done, and what was wrong with the seed of its story."""
     tally: Counter[str] = Counter()
     wrong = []
-    redis = RedisServer(folder / "redis")
+    machine = Machine(folder / "redis")
     try:
         for number, first in enumerate(range(0, rounds, ROUNDS_OF_A_STORY)):
-            story = Story(redis, number + 1, seed + number, folder / f"story-{number}", tally)
+            story = Story(machine, number + 1, seed + number, folder / f"story-{number}", tally, power_cuts)
             here = [f"seed {story.seed}: {line}" for line in story.play(min(ROUNDS_OF_A_STORY, rounds - first))]
             wrong += here
             if say:
                 tell(f"{min(rounds, first + ROUNDS_OF_A_STORY)} rounds:", *(here or ["all the same on all sides"]))
     finally:
-        redis.kill()
+        machine.kill()
     return tally, wrong
 
 
@@ -206,11 +249,12 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.environment.box_rounds", description=__doc__)
     parser.add_argument("--rounds", type=int, default=20, help="how many")
     parser.add_argument("--seed", type=int, default=0, help="of the first story")
+    parser.add_argument("--power", action="store_true", help="Redis' machine loses power, too, and its last writes")
     parser.add_argument("--keep", type=Path, help="a new folder in which stores and output stay")
     asked = parser.parse_args(arguments)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as temporary:
-        tally, wrong = play(asked.rounds, asked.seed, asked.keep or Path(temporary), say=True)
+        tally, wrong = play(asked.rounds, asked.seed, asked.keep or Path(temporary), power_cuts=asked.power, say=True)
     done = ", ".join(f"{count:,} {what}" for what, count in sorted(tally.items()))
     seconds = time.monotonic() - began
     tell(f"{asked.rounds} rounds from seed {asked.seed}: {done}; {seconds:.0f} s; failures: {len(wrong)}")

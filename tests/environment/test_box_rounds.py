@@ -14,8 +14,7 @@ import pytest
 from builders import reply
 from conftest import needs_redis_server
 from environment.box_ends import Ends
-from environment.box_rounds import Part, Story, play
-from redis_server import RedisServer
+from environment.box_rounds import Machine, Part, Story, play
 from surroundings import until
 
 from minutebook.pipeline.boxing import box_key
@@ -28,9 +27,10 @@ ROUNDS = int(os.environ.get("MINUTEBOOK_BOX_ROUNDS", "3"))
 pytestmark = pytest.mark.timeout(300 + 30 * ROUNDS)
 
 
-def test_box_and_laptops_agree_whatever_is_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("power_cuts", [False, True], ids=["kills", "power"])
+def test_box_and_laptops_agree_whatever_is_killed(tmp_path: Path, power_cuts: bool) -> None:
     needs_redis_server()
-    tally, wrong = play(ROUNDS, 0, tmp_path)
+    tally, wrong = play(ROUNDS, 0, tmp_path, power_cuts=power_cuts)
     assert wrong == []
     assert sum(count for what, count in tally.items() if what.startswith("kills of")) == ROUNDS
     assert tally["memory entries"] and tally["source entries"] > 150
@@ -41,11 +41,11 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     """A story without a kill, that ended well."""
     needs_redis_server()
     folder = tmp_path_factory.mktemp("story")
-    redis = RedisServer(folder / "redis")
-    story = Story(redis, 1, 7, folder / "story", Counter())
+    machine = Machine(folder / "redis")
+    story = Story(machine, 1, 7, folder / "story", Counter())
     assert [*story.play(0)] == []
     yield story
-    redis.kill()
+    machine.kill()
 
 
 def said(story: Story) -> str:
