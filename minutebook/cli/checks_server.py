@@ -44,6 +44,7 @@ def _opened(store: Store, where: str) -> Iterator[Check]:
     yield replication(facts)
     yield eviction(facts)
     yield persistence(facts)
+    yield from torn_end(server)
     yield latency(_milliseconds(server))
     yield clocks(store.now() - time.time())
     yield worker(server.listeners() > 0)
@@ -93,6 +94,17 @@ def persistence(facts: Facts) -> Check:
     if facts.get("aof_last_write_status", "ok") != "ok":
         return Check("append-only file", "fail", "its last write failed", "free space where the server writes it")
     return Check("append-only file", "ok", "on")
+
+
+def torn_end(server: "RedisStore") -> Iterator[Check]:
+    """Whether half of a transaction could be done after a power cut; nothing where the server does not tell."""
+    try:
+        found = server.ask("CONFIG", "GET", "aof-load-truncated")
+    except MinutebookError:
+        return  # a server that somebody else runs
+    if found and bytes(found[-1]) == b"yes":
+        said = "aof-load-truncated is yes: what a power cut tore is done by half at a later start"
+        yield Check("torn writes", "info", said, "set it to no in redis.conf; see docs/operating.md")
 
 
 def latency(milliseconds: float) -> Check:

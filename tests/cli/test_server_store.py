@@ -55,6 +55,14 @@ def test_each_fault_of_a_server_has_a_fix(om: Om, new_redis_server: NewServer) -
     assert "noeviction" in failed["memory policy"].fix and "appendonly yes" in failed["append-only file"].fix
 
 
+def test_a_server_that_may_do_half_of_a_torn_write_is_told_of(om: Om, new_redis_server: NewServer) -> None:
+    """Redis' own default, which docker-compose.yml does not leave as it is."""
+    torn = checks_of(om, new_redis_server().url, code=0)["torn writes"]
+    assert torn.verdict == "info" and "aof-load-truncated is yes" in torn.said and "set it to no" in torn.fix
+    safe = new_redis_server(["--aof-load-truncated", "no"])
+    assert "torn writes" not in checks_of(om, safe.url, code=0)
+
+
 def test_a_replica_is_told_from_the_server_that_it_copies(om: Om, new_redis_server: NewServer) -> None:
     main = new_redis_server()
     open_store(main.url).close()
