@@ -29,6 +29,7 @@ GROUPS = {
     "latency": "worker.latency_rows",
     "idle": "worker.idle_rows",
     "box": "box.rows",
+    "http": "http.rows",
     "prompts": "prompt_tokens.rows",
     "redaction": "redaction.rows",
 }

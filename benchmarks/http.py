@@ -42,7 +42,13 @@ class Load:
     batches: Sequence[Sequence[SourceEntry]]
 
 
-def rows(bench: Bench, *, url: str = "") -> Iterator[Row]:
+def rows(bench: Bench) -> Iterator[Row]:
+    """Before a SQLite file, and before a Redis server."""
+    yield from door_rows(bench)
+    yield from door_rows(bench, url=bench.redis_url())
+
+
+def door_rows(bench: Bench, *, url: str = "") -> Iterator[Row]:
     """url: of a store, a new SQLite file without."""
     kind = url.partition(":")[0] or "sqlite"
     target = url or str(bench.folder / "http.sqlite")
