@@ -160,3 +160,5 @@ def _serving(target: str, folder: Path) -> Iterator[int]:
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(30)
+        assert process.stdout is not None
+        process.stdout.close()
