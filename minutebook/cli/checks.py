@@ -43,7 +43,7 @@ class Check:
 
 
 def checks(place: Place) -> Iterator[Check]:
-    """All checks, in order; none of them raises."""
+    """All checks but those of a store on a server, in order; none of them raises."""
     yield python_version(sys.version_info[:3])
     yield sqlite_version(LIBRARY_VERSION)
     yield from (script(name, own_script()) for name in SCRIPTS)
@@ -57,10 +57,6 @@ def checks(place: Place) -> Iterator[Check]:
         yield extra(name, module, needed=name == "models" and asks_models(place))
     if place.store_file is not None:
         yield from store_checks(place, place.store_file)
-    else:
-        from minutebook.cli.checks_server import server_checks
-
-        yield from server_checks(place)
 
 
 def python_version(version: tuple[int, ...]) -> Check:

@@ -26,6 +26,10 @@ def doctor(ctx: click.Context, place: Place, as_json: bool, call: bool) -> None:
     om doctor --call
     """
     found = list(checks(place))
+    if place.store_file is None:
+        from minutebook.cli.checks_server import server_checks
+
+        found += server_checks(place)
     if call:
         from minutebook.cli.checks_models import model_checks
 
