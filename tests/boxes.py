@@ -1,8 +1,9 @@
 """A laptop and a box as two stores, without a network between them: rows go over as JSON, one pass at a time."""
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,12 +16,17 @@ from minutebook.pipeline import ledger
 from minutebook.pipeline.boxing import (
     Lengths,
     Page,
+    adopted,
     box_key,
     branch_as_seen,
     branch_to_send,
     hand_over,
+    is_in_line,
+    is_same_memory,
     lengths,
+    marks_to_offer,
     memory_after,
+    memory_to_offer,
     memory_to_send,
     outbox,
     own_key,
@@ -28,6 +34,7 @@ from minutebook.pipeline.boxing import (
     part_from_box,
     receive_memory,
     receive_sources,
+    retake_memory,
     session_as_seen,
     sources_after,
     sources_to_send,
@@ -76,6 +83,24 @@ def stores(count: int) -> Iterator[list[Store]]:
         finally:
             for store in made:
                 store.close()
+
+
+def back_up(store: Store) -> None:
+    """Keep a whole SQLite store as it is now, beside its file."""
+    copied(file_of(store), f"{file_of(store)}.backup")
+
+
+def put_back(store: Store) -> None:
+    copied(f"{file_of(store)}.backup", file_of(store))
+
+
+def copied(source: str, target: str) -> None:
+    with closing(sqlite3.connect(source)) as held, closing(sqlite3.connect(target)) as connection:
+        held.backup(connection)
+
+
+def file_of(store: Store) -> str:
+    return store.url.removeprefix("sqlite:///")
 
 
 def over_wire(row: dict[str, Any]) -> Any:
@@ -137,7 +162,7 @@ class Line:
         parted = []
         for branch in self.own_branches():
             try:
-                self.sync_branch(branch.key)
+                self.sync_or_heal(branch.key)
             except BoxDiverged as error:
                 part_from_box(self.laptop, branch, str(error))
                 parted.append(branch.key)
@@ -145,6 +170,42 @@ class Line:
                 continue
         self.pull_sessions()
         return parted
+
+    def sync_or_heal(self, key: str) -> None:
+        try:
+            self.sync_branch(key)
+        except BoxDiverged:
+            healed = [self.heal(each.key) for each in chain_of(self.laptop, load_branch(self.laptop, key))]
+            if not any(healed):
+                raise
+            self.sync_branch(key)
+
+    def heal(self, key: str) -> bool:
+        """Where only the memory differs: the box is offered what is here, and its memory is taken anew."""
+        there = self.lengths(key)
+        if there is None:
+            return False
+        self._send_sources(load_branch(self.laptop, key), there)
+        branch = adopted(self.laptop, load_branch(self.laptop, key), there)
+        self.pull_sources(key)
+        entries, _ = self.whole_memory(key)
+        if is_in_line(self.laptop, branch, entries):
+            return False
+        offered, marks = memory_to_offer(self.laptop, branch), marks_to_offer(self.laptop, branch)
+        for at in range(0, len(offered), self.page):
+            self.send_memory(key, None, "", offered[at : at + self.page])
+        self._each(lambda: receive_memory(self.box, box_key(self.user, key), None, "", [], marks=marks))
+        entries, there = self.whole_memory(key)
+        retake_memory(self.laptop, branch, entries, there.marks)
+        return True
+
+    def whole_memory(self, key: str) -> tuple[list[MemoryEntry], Lengths]:
+        found: list[MemoryEntry] = []
+        while True:
+            entries, there = memory_after(self.box, box_key(self.user, key), len(found), self.page)
+            found += wired_memory(entries)
+            if len(found) >= there.memory:
+                return found, there
 
     def own_branches(self) -> list[Branch]:
         """Those of this user that a box may have, parents first."""
@@ -156,17 +217,21 @@ class Line:
         there = self.lengths(key)
         branch = hand_over(self.laptop, load_branch(self.laptop, key), there)
         there = self._send_lacking(branch, there) if there else None
+        there = self._send_sources(branch, there)
+        self._send_lacking(branch, there)
+        waiting = outbox(self.laptop, branch)
+        if waiting:
+            self.send_memory(key, None, "", waiting)
+        self.pull(key)
+
+    def _send_sources(self, branch: Branch, there: Lengths | None) -> Lengths:
         session = session_of(self.laptop, branch)
         assert session is not None
         while (page := sources_to_send(self.laptop, branch, there, self.page)) is not None:
             there = self.send_sources(session, branch, page)
         assert there is not None
         self.send_sources(session, branch, Page(there.sources, there.sources_tip, []))
-        self._send_lacking(branch, there)
-        waiting = outbox(self.laptop, branch)
-        if waiting:
-            self.send_memory(key, None, "", waiting)
-        self.pull(key)
+        return there
 
     def _send_lacking(self, branch: Branch, there: Lengths) -> Lengths:
         while (page := memory_to_send(self.laptop, branch, there, self.page)) is not None:
@@ -175,18 +240,25 @@ class Line:
 
     def pull(self, key: str) -> None:
         """What the box has and this laptop lacks, of one branch."""
+        self.pull_sources(key)
+        branch, boxed = load_branch(self.laptop, key), box_key(self.user, key)
+        at = max(0, _of(lengths(self.laptop, [key])[key]).memory - 1)
+        while True:
+            memory, there = memory_after(self.box, boxed, at, self.page)
+            here = take_memory(self.laptop, branch, at, wired_memory(memory), there.marks)
+            at = here.memory
+            if at >= there.memory:
+                break
+        if at == there.memory and not is_same_memory(here, there):
+            raise BoxDiverged(f"{key}: other memory among the first {at}")
+
+    def pull_sources(self, key: str) -> None:
         branch, boxed = load_branch(self.laptop, key), box_key(self.user, key)
         at = max(0, _of(lengths(self.laptop, [key])[key]).sources - 1)
         while True:
             entries, there = sources_after(self.box, boxed, at, self.page)
             at = take_sources(self.laptop, branch, at, wired_sources(entries))
             if at >= there.sources:
-                break
-        at = max(0, _of(lengths(self.laptop, [key])[key]).memory - 1)
-        while True:
-            memory, there = memory_after(self.box, boxed, at, self.page)
-            at = take_memory(self.laptop, branch, at, wired_memory(memory), there.marks).memory
-            if at >= there.memory:
                 break
 
     def pull_sessions(self) -> None:

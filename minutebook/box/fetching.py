@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from minutebook.box.stepping import Steps, has_parted
 from minutebook.box.wire import Listed, Me
 from minutebook.errors import BoxFailed, NotFound
-from minutebook.pipeline.boxing import Lengths, lengths, owner_of, take_session
+from minutebook.pipeline.boxing import Lengths, is_same_memory, lengths, owner_of, take_session
+from minutebook.pipeline.copies import SHARED_MARKS
 from minutebook.pipeline.purged import is_purged
 from minutebook.pipeline.readings import session_key_of
 from minutebook.pipeline.sessions import Session, find_session
@@ -52,8 +53,9 @@ class Fetching:
         for branch in parents_first(listed.branches):
             if has_parted(self.steps.store, branch.key):
                 continue
+            bring = self.steps.bring_copy if owner_of(branch.key) else self.steps.bring
             try:
-                self.steps.bring(listed.session, branch, listed.lengths[branch.key])
+                bring(listed.session, branch, listed.lengths[branch.key])
             except NotFound as error:
                 missing = error
         taken = take_session(self.steps.store, listed.session)
@@ -81,8 +83,9 @@ class Fetching:
 def _differs(here: Lengths | None, there: Lengths) -> bool:
     if here is None:
         return True
-    moved = any(value > here.marks.get(name, 0) for name, value in there.marks.items())
-    return there.sources > here.sources or there.memory > here.memory or moved
+    moved = any(there.marks.get(name, 0) > here.marks.get(name, 0) for name in SHARED_MARKS)
+    other = there.memory == here.memory and not is_same_memory(here, there)
+    return there.sources > here.sources or there.memory > here.memory or moved or other
 
 
 def check_listed(listed: Listed, me: Me) -> None:

@@ -34,6 +34,8 @@ KEYS_AT_ONCE = 500
 KEY_MAX_CHARACTERS = 1_000
 FAILURES_MAX = 3
 """So many sessions in a row that the box answers with a fault of its own, and the pass is over."""
+HEALED_MAX = 3
+"""So often in one pass: a box may lose something while it is healed."""
 TOLD_SECONDS = 7 * 86_400.0
 """Of a session that was touched since, the box is told once how it stands, even when it has all its entries."""
 PARTED = "parted from the box: goes on on this machine alone"
@@ -80,7 +82,7 @@ class Pass:
         """Another user's session."""
         for key in session.branches:
             if there := self.there.get(key):
-                self.steps.bring(session, load_branch(self.steps.store, key), there)
+                self.steps.bring_copy(session, load_branch(self.steps.store, key), there)
         self._in_step(session)
 
     def _session(self, session: Session) -> None:
@@ -138,7 +140,7 @@ class Pass:
         if branch.key not in self.there:
             self._ask_lengths([branch.key])
         try:
-            self._exchange(as_told(session), branch)
+            self._heal_and_exchange(as_told(session), branch)
         except BoxDiverged as error:
             part_from_box(self.steps.store, branch, str(error))
             raise
@@ -147,6 +149,28 @@ class Pass:
                 raise
             part_from_box(self.steps.store, branch, REMOVED)
             raise Parted(PARTED) from error
+
+    def _heal_and_exchange(self, session: Session, branch: Branch) -> None:
+        """Where a memory is another one on the box than here, its own or one that it shares, that is healed first."""
+        for _ in range(HEALED_MAX):
+            try:
+                self._exchange(session, branch)
+            except BoxDiverged:
+                if not self._healed(branch):
+                    raise
+                self._ask_lengths([branch.key])
+                branch = load_branch(self.steps.store, branch.key)
+            else:
+                return
+        raise StoreBusy(f"{branch.key}: the box loses memory while it is healed; try again")
+
+    def _healed(self, branch: Branch) -> bool:
+        found = False
+        for each in chain_of(self.steps.store, branch):
+            session = None if owner_of(each.key) else session_of(self.steps.store, each)
+            if session is not None:
+                found = self.steps.heal(as_told(session), each) or found
+        return found
 
     def _exchange(self, session: Session, branch: Branch) -> None:
         there = self.steps.send(session, branch, self.there[branch.key])

@@ -4,11 +4,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+HEALED = "the box had lost memory and recorded another; it has both now, and so has this machine"
+
 
 @dataclass(slots=True, kw_only=True)
 class Report:
     """Counts of entries, and session keys with the reason why they stay here or what failed.
 
+    retaken: sessions of which the box had another memory.
     offered: memory of this machine's own (notes, confirmed folds) that the box put into its order. waiting: why memory
     that is due is not being made on the box. failure: why the pass ended before its end, "" when it did not.
     """
@@ -20,6 +23,7 @@ class Report:
     memory_received: int = 0
     sent: set[str] = field(default_factory=set)
     received: set[str] = field(default_factory=set)
+    retaken: set[str] = field(default_factory=set)
     kept: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     waiting: dict[str, str] = field(default_factory=dict)
@@ -28,7 +32,7 @@ class Report:
     @property
     def moved(self) -> bool:
         """Whether anything went or came."""
-        return bool(self.sent or self.received)
+        return bool(self.sent or self.received or self.retaken)
 
     @property
     def ok(self) -> bool:
@@ -47,6 +51,8 @@ class Report:
             yield self.failure
         yield f"sent      {_of(self.sources_sent, self.memory_sent + self.offered, len(self.sent))}"
         yield f"received  {_of(self.sources_received, self.memory_received, len(self.received))}"
+        if self.retaken:
+            yield f"healed    {_counted(len(self.retaken), 'session')}: {HEALED}"
         for reason, count in sorted(Counter(self.kept.values()).items()):
             yield f"kept here {_counted(count, 'session')}: {reason}"
         for reason, count in sorted(Counter(self.waiting.values()).items()):

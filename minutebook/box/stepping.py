@@ -10,24 +10,31 @@ from typing import cast
 from minutebook.box.chunks import ENTRIES_MAX, SMALLEST_MAX_BYTES, chunks, sendable_row
 from minutebook.box.client import BoxClient
 from minutebook.box.report import Report
-from minutebook.errors import BoxFailed
+from minutebook.errors import BoxDiverged, BoxFailed
 from minutebook.pipeline import ledger
 from minutebook.pipeline.boxing import (
     Lengths,
     Page,
+    adopted,
     branch_to_send,
     hand_over,
+    is_in_line,
+    is_same_memory,
     lengths_of,
+    marks_to_offer,
+    memory_to_offer,
     memory_to_send,
     outbox,
+    retake_memory,
     sources_to_send,
     take_memory,
     take_sources,
 )
-from minutebook.pipeline.branches import find_branch, memory_stream, source_stream
+from minutebook.pipeline.branches import find_branch, load_branch, memory_stream, source_stream
 from minutebook.pipeline.notices import tell
 from minutebook.pipeline.rows import Row, branch_row, memory_row, session_row
 from minutebook.pipeline.sessions import Session
+from minutebook.pipeline.workbook import iso_time
 from minutebook.records import Branch, MemoryEntry, SourceEntry
 from minutebook.store.kernel import Store
 
@@ -52,11 +59,9 @@ class Steps:
             if there is not None and (memory := memory_to_send(self.store, branch, there, ENTRIES_MAX)):
                 there = self._send_memory(branch, memory)
                 continue
-            sources = sources_to_send(self.store, branch, there, self._fitting(branch, there.sources if there else 0))
-            if sources is None:
-                assert there is not None
+            there, more = self._send_some(session, branch, there)
+            if not more:
                 return there
-            there = self._send_sources(session, branch, sources)
 
     def tell_session(self, session: Session, branch: Branch, there: Lengths) -> None:
         """What is new about the session itself, such as that it ended."""
@@ -78,6 +83,72 @@ class Steps:
             self._bring_sources(session, branch, there)
         self._bring_memory(session, branch, there)
 
+    def bring_copy(self, session: Session, branch: Branch, there: Lengths) -> None:
+        """The same for a session that this machine adds nothing to: where the memory is another one, taken anew."""
+        try:
+            self._bring_adopted(session, branch, there)
+        except BoxDiverged:
+            if not self._retake(session, branch):
+                raise
+
+    def _bring_adopted(self, session: Session, branch: Branch, there: Lengths) -> None:
+        here = find_branch(self.store, branch.key)
+        if here is not None:
+            adopted(self.store, here, there)
+        self.bring(session, branch, there)
+
+    def heal(self, session: Session, branch: Branch) -> bool:
+        """Where only the memory differs, offer the box what is here and take its memory anew; whether it was so.
+
+        BoxDiverged where the sources differ.
+        """
+        there = self.client.lengths([branch.key])[branch.key]
+        if there is None:
+            return False
+        more = True
+        while more:
+            there, more = self._send_some(session, branch, there)
+        self._bring_sources(session, branch, there)
+        branch = adopted(self.store, load_branch(self.store, branch.key), there)
+        return self._retake(session, branch, offering=True)
+
+    # -- healing -------------------------------------------------------------------------------------------------
+
+    def _retake(self, session: Session, branch: Branch, *, offering: bool = False) -> bool:
+        entries, there = self._whole_memory(branch)
+        if is_in_line(self.store, branch, entries):
+            return False
+        if offering:
+            self._offer_again(session, branch)
+            entries, there = self._whole_memory(branch)
+        known = self.store.find(memory_stream(branch.key), [entry.id for entry in entries])
+        self.report.memory_received += len(entries) - len(known)
+        self.report.received.add(session.key)
+        retake_memory(self.store, branch, entries, there.marks)
+        self.report.retaken.add(session.key)
+        today = iso_time(self.store.now())[:10]
+        tell(self.store, f"retaken {session.key} {today}", _retaken(session), about=session.key)
+        return True
+
+    def _whole_memory(self, branch: Branch) -> tuple[list[MemoryEntry], Lengths]:
+        found: list[MemoryEntry] = []
+        while True:
+            entries, there = self.client.memory(branch.key, len(found), PULLED_AT_ONCE)
+            found += entries
+            if len(found) >= there.memory:
+                return found, there
+            if not entries:
+                raise BoxFailed(f"{branch.key}: {NO_PROGRESS}")
+
+    def _offer_again(self, session: Session, branch: Branch) -> None:
+        lost = [*chunks(map(memory_row, memory_to_offer(self.store, branch)), self.max_bytes)]
+        marks = marks_to_offer(self.store, branch)
+        for rows in lost[:-1]:
+            self.client.send_memory(branch.key, None, "", rows)
+        self.client.send_memory(branch.key, None, "", lost[-1] if lost else [], marks)
+        self.report.offered += sum(map(len, lost))
+        self.report.sent.add(session.key)
+
     # -- sending -----------------------------------------------------------------------------------------------
 
     def _fitting(self, branch: Branch, at: int) -> int:
@@ -87,6 +158,14 @@ class Steps:
         while count > 1 and 4 * (self.store.total_before(stream, at + count) - before) > 2 * self.max_bytes:
             count //= 2
         return count
+
+    def _send_some(self, session: Session, branch: Branch, there: Lengths | None) -> tuple[Lengths, bool]:
+        """The next source entries that the box lacks; whether there were any."""
+        sources = sources_to_send(self.store, branch, there, self._fitting(branch, there.sources if there else 0))
+        if sources is None:
+            assert there is not None
+            return there, False
+        return self._send_sources(session, branch, sources), True
 
     def _send_sources(self, session: Session, branch: Branch, page: Page) -> Lengths:
         entries = cast(Sequence[SourceEntry], page.entries)
@@ -112,7 +191,8 @@ class Steps:
         entries, here = cast(Sequence[MemoryEntry], page.entries), lengths_of(self.store, branch)
 
         def send(rows: list[Row]) -> Lengths:
-            marks = here.marks if page.at + len(rows) == here.memory else None
+            marks = {name: value for name, value in here.marks.items() if name in ledger.COVERED}
+            marks = marks if page.at + len(rows) == here.memory else {}
             return self.client.send_memory(branch.key, page.at, page.before, rows, marks)
 
         sent, there = self._first_chunk(lambda: map(memory_row, entries), send)
@@ -158,6 +238,7 @@ class Steps:
     def _bring_memory(self, session: Session, branch: Branch, there: Lengths) -> None:
         here = lengths_of(self.store, branch)
         if here.memory == there.memory and here.memory_tip == there.memory_tip:
+            check_same(branch, here, there)
             if here.marks != there.marks:
                 take_memory(self.store, branch, here.memory, [], there.marks)
             return
@@ -170,11 +251,26 @@ class Steps:
             self.report.memory_received += reached.memory - here.memory
             self.report.received.add(session.key)
             here = reached
+        if here.memory == there.memory:
+            check_same(branch, here, there)
+
+
+def check_same(branch: Branch, here: Lengths, there: Lengths) -> None:
+    """BoxDiverged where as many memory entries are here as there, and not the same ones."""
+    if not is_same_memory(here, there):
+        raise BoxDiverged(f"{branch.key}: among its first {here.memory} memory entries are others on the box")
 
 
 def has_parted(store: Store, branch_key: str) -> bool:
     """Whether this machine goes on with the branch alone."""
     return store.tip(memory_stream(branch_key)).marks.get(ledger.BOX, 0) == ledger.PARTED
+
+
+def _retaken(session: Session) -> str:
+    return (
+        f"{session.key}: the box lost the last of its memory and went on with another; the two were put together there,"
+        " and this machine took its copy anew"
+    )
 
 
 def _shortened(branch: Branch, at: int) -> str:

@@ -6,13 +6,15 @@ from minutebook.cli.options import placed
 from minutebook.cli.place import Place
 from minutebook.cli.showing import remark, write
 from minutebook.settings_loading import load
+from minutebook.store.kernel import Store
 
 
 @click.command(short_help="send sessions to a team box, and bring their memory back")
 @placed(choosing=False, in_project=False)
 @click.option("--once", is_flag=True, help="One pass and a report, then leave.")
+@click.option("--rejoin", metavar="KEY", help="A session that parted from the box: try again; implies --once.")
 @click.pass_context
-def sync(ctx: click.Context, place: Place, once: bool) -> None:
+def sync(ctx: click.Context, place: Place, once: bool, rejoin: str | None) -> None:
     """Send this machine's sessions to the box that box_url names, and bring the memory that it makes back.
 
     Runs until Ctrl-C or SIGTERM; one for each store. While the box is away everything stays on this machine and goes
@@ -21,6 +23,7 @@ def sync(ctx: click.Context, place: Place, once: bool) -> None:
     \b
     om sync
     om sync --once
+    om sync --rejoin claude_code:5f1c…
     """
     from minutebook.box.access import access_to_box
     from minutebook.box.client import BoxClient
@@ -39,6 +42,9 @@ def sync(ctx: click.Context, place: Place, once: bool) -> None:
         stop_on_signals() as stopped,
         BoxClient(access, stopping=stopped) as client,
     ):
+        if rejoin is not None:
+            rejoined(place.store, rejoin)
+            once = True
         shipper = Shipper(place.store, client, settings)
         if once:
             report = shipper.pass_once()
@@ -51,3 +57,16 @@ def sync(ctx: click.Context, place: Place, once: bool) -> None:
             changes=lambda: change_counter(place.store),
             say=lambda text: remark(f"om sync: {text}"),
         )
+
+
+def rejoined(store: Store, key: str) -> None:
+    """Let the session of that key, or of the branch of that key, go to the box again. NotFound, BadInput."""
+    from minutebook.errors import BadInput
+    from minutebook.pipeline.boxing import rejoin_box
+    from minutebook.pipeline.branches import load_branch
+    from minutebook.pipeline.readings import session_of
+    from minutebook.pipeline.sessions import find_session
+
+    session = find_session(store, key) or session_of(store, load_branch(store, key))
+    if session is None or not rejoin_box(store, session):
+        raise BadInput(f"{key}: did not part from the box; `om sync --once` says what stays here and why")

@@ -10,6 +10,7 @@ receiving         the box takes in
 taking            the laptop: what is to be sent, what comes back
 taking_sessions   sessions of another machine
 parting           when a box takes a branch over, and when the two part
+retaking          when a box has lost memory and recorded another: brought together again
 outbox            what waits on the laptop
 """
 
@@ -25,10 +26,11 @@ from minutebook.pipeline.boxkeys import (
     session_as_seen,
     session_on_box,
 )
-from minutebook.pipeline.copies import lengths, lengths_of, memory_after, sources_after
+from minutebook.pipeline.copies import is_same_memory, lengths, lengths_of, memory_after, sources_after
 from minutebook.pipeline.outbox import outbox
-from minutebook.pipeline.parting import give_to_box, hand_over, part_from_box
+from minutebook.pipeline.parting import adopted, give_to_box, hand_over, part_from_box, rejoin_box
 from minutebook.pipeline.receiving import receive_memory, receive_sources
+from minutebook.pipeline.retaking import is_in_line, marks_to_offer, memory_to_offer, retake_memory
 from minutebook.pipeline.rows import Lengths
 from minutebook.pipeline.taking import (
     Page,
@@ -45,6 +47,7 @@ __all__ = [
     "USER",
     "Lengths",
     "Page",
+    "adopted",
     "box_key",
     "branch_as_seen",
     "branch_on_box",
@@ -52,9 +55,13 @@ __all__ = [
     "checked_user",
     "give_to_box",
     "hand_over",
+    "is_in_line",
+    "is_same_memory",
     "lengths",
     "lengths_of",
+    "marks_to_offer",
     "memory_after",
+    "memory_to_offer",
     "memory_to_send",
     "outbox",
     "own_key",
@@ -62,6 +69,8 @@ __all__ = [
     "part_from_box",
     "receive_memory",
     "receive_sources",
+    "rejoin_box",
+    "retake_memory",
     "session_as_seen",
     "session_on_box",
     "sources_after",

@@ -75,6 +75,12 @@ def read_reduced(store: Store, branch: Branch, length: int) -> Memory | None:
     return _memory(page, totals, links[0])
 
 
+def forgotten(branch_key: str) -> list[Put]:
+    """The writes that leave a branch without a checkpoint."""
+    nothing = codec.text_to_store({"v": codec.VERSION, "fold": FOLD_VERSION, "length": -1}, "")
+    return [Put(name, branch_key, nothing) for name in (PAGES, TOTALS, LINKS)]
+
+
 def _stored(store: Store, collection: str, branch: Branch, length: int) -> tuple[dict[str, Any], str] | None:
     document = store.get(collection, branch.key)
     if document is None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from minutebook.errors import BoxDiverged
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import BRANCHES, load_branch, memory_stream, source_stream
+from minutebook.pipeline.checksums import CHECKSUM, checksum_of
 from minutebook.pipeline.rows import Lengths
 from minutebook.records import Branch, MemoryEntry, SourceEntry
 from minutebook.store import codec
@@ -23,7 +24,7 @@ def lengths(store: Store, keys: Iterable[str]) -> dict[str, Lengths | None]:
 
 
 def lengths_of(store: Store, branch: Branch) -> Lengths:
-    """What the store has of a branch. The marks are those of that very length of its memory."""
+    """What the store has of a branch. The marks are those of that very length of its memory, with its checksum."""
     tip, sources = store.tip(memory_stream(branch.key)), store.tip(source_stream(branch.key)).length
     return Lengths(
         sources=sources,
@@ -58,6 +59,12 @@ def id_at(store: Store, stream: str, position: int) -> str:
     """Id of the item at a position of a stream; "" where there is none."""
     found = store.read(stream, position, position + 1) if position >= 0 else []
     return found[0].id if found else ""
+
+
+def is_same_memory(here: Lengths, there: Lengths) -> bool:
+    """Whether two copies of a memory of one length are of the same entries, as far as both tell."""
+    sums = {found.marks[CHECKSUM] for found in (here, there) if CHECKSUM in found.marks}
+    return here.memory_tip == there.memory_tip and len(sums) < 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,4 +107,5 @@ def known_of(store: Store, stream: str, at: int, before: str | None, ids: Sequen
 
 
 def _shared(tip: Tip) -> dict[str, int]:
-    return {name: value for name in SHARED_MARKS if (value := tip.marks.get(name, 0))}
+    told = {name: value for name in SHARED_MARKS if (value := tip.marks.get(name, 0))}
+    return {**told, **({CHECKSUM: checksum} if (checksum := checksum_of(tip)) else {})}

@@ -6,7 +6,7 @@ from dataclasses import replace
 from minutebook.errors import BadInput, StoreBusy
 from minutebook.pipeline.branches import memory_stream, still_there
 from minutebook.pipeline.copies import Sides, known_of
-from minutebook.pipeline.outcomes import moved_forward
+from minutebook.pipeline.outcomes import as_read, moved_forward
 from minutebook.pipeline.remembering import NOTHING, remember
 from minutebook.records import Branch, MemoryEntry, SourceEntry
 from minutebook.store import codec
@@ -75,7 +75,7 @@ def _append(
     done = store.append(
         memory_stream(branch.key),
         [codec.memory_item(entry) for entry in new],
-        expect=expect,
+        expect={**as_read(tip), **expect},
         expect_length=tip.length,
         advance=advance,
         dirty=dirty,

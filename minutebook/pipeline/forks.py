@@ -1,6 +1,6 @@
 """Opening branches: a root, a sub-agent's own, or a fork that freezes what it inherits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from minutebook.errors import StoreBusy
@@ -36,6 +36,7 @@ def fork_branch(store: Store, owner: Branch, *, fork: int, key: str, session: Se
     existing = find_branch(store, key)
     if existing is not None:
         return existing
+    there = still_there(store, owner)  # first: its memory may be taken anew meanwhile
     pending = read_outbox(store, owner.key).entries  # before the tip: what is in neither by then was in none
     tip, path = store.tip(memory_stream(owner.key)), Path(store, owner)
     branch = Branch(
@@ -62,7 +63,7 @@ def fork_branch(store: Store, owner: Branch, *, fork: int, key: str, session: Se
         [],
         advance={**inherited.marks, ledger.BOX: tip.marks.get(ledger.BOX, 0)},
         dirty=key,  # it may be due by what it shares, and its first entry may never come
-        puts=[branch_put(branch), still_there(store, owner), *puts],
+        puts=[branch_put(branch), there, *puts],
     )
     if not isinstance(result, Stale):
         session.version += enters
@@ -104,6 +105,15 @@ def memory_id_before(store: Store, branch_key: str, index: int) -> str:
     """Id of the entry before an index of a branch's own memory; "" at its beginning."""
     found = store.read(memory_stream(branch_key), index - 1, index) if index else []
     return found[0].id if found else ""
+
+
+def resting_on(branches: Mapping[str, Branch], keys: Collection[str]) -> list[str]:
+    """Keys of those of all branches that share something with one of these, also by way of others."""
+    found, new = set[str](), set(keys)
+    while new:
+        new = {key for key, branch in branches.items() if branch.parent in new} - found
+        found |= new
+    return sorted(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ Merge order: the inherited entries of each ancestor, root first, then the branch
 parent's entries that stood at the fork and whose coverage lies within the shared prefix (003-157).
 """
 
+from itertools import pairwise
+
 from minutebook.pipeline.branches import load_branch, memory_stream
 from minutebook.records import Branch, MemoryEntry
 from minutebook.store import codec
@@ -44,18 +46,18 @@ def chain_of(store: Store, branch: Branch) -> list[Branch]:
 
 def read_memory(store: Store, branch: Branch) -> list[MemoryEntry]:
     """Every memory entry that this branch sees, in merge order."""
+    return [*read_inherited(store, branch), *read_own(store, branch)]
+
+
+def read_inherited(store: Store, branch: Branch) -> list[MemoryEntry]:
+    """Those that it shares with its ancestors."""
     entries: list[MemoryEntry] = []
-    for ancestor, child in _pairs(chain_of(store, branch)):
-        entries += read_own(store, ancestor, None if child is None else child.parent_memory)
-        if child is not None:
-            entries = [entry for entry in entries if entry.covers <= child.fork]
+    for ancestor, child in pairwise(chain_of(store, branch)):
+        entries += read_own(store, ancestor, child.parent_memory)
+        entries = [entry for entry in entries if entry.covers <= child.fork]
     return entries
 
 
 def read_own(store: Store, branch: Branch, stop: int | None = None, *, start: int = 0) -> list[MemoryEntry]:
     """The branch's own memory entries at start ≤ index < stop."""
     return [codec.memory_entry(branch.key, stored) for stored in store.read(memory_stream(branch.key), start, stop)]
-
-
-def _pairs(chain: list[Branch]) -> list[tuple[Branch, Branch | None]]:
-    return list(zip(chain, [*chain[1:], None], strict=True))

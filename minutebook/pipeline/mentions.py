@@ -62,6 +62,16 @@ def mention_puts(store: Store, branch: Branch, tip: Tip, entries: Sequence[Memor
     ]
 
 
+def mentions_anew(store: Store, branch: Branch, entries: Sequence[MemoryEntry]) -> list[Put]:
+    """The writes that leave the branch with these entries and no others."""
+    found = {_key(branch, mention): places for mention, places in _gathered(entries).items()}
+    gone = {document.key: list[int]() for document in store.documents(MENTIONS, f"{branch.key}|")}
+    return [
+        Put(MENTIONS, key, codec.to_json({"v": codec.VERSION, "at": places}))
+        for key, places in sorted({**gone, **found}.items())
+    ]
+
+
 def _gathered(entries: Iterable[MemoryEntry]) -> dict[str, list[int]]:
     """Mention → positions that name it; none of what is only cited."""
     found: dict[str, list[int]] = {}

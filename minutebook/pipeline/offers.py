@@ -5,26 +5,34 @@ from dataclasses import replace
 from typing import Any
 
 from minutebook.errors import BadInput, NotFound
-from minutebook.records import DIGEST, DROPS, FOLD, OBSERVATIONS, REFLECTIONS, RETIREMENTS, MemoryEntry
+from minutebook.records import DIGEST, DROPS, FOLD, GAP, OBSERVATIONS, REFLECTIONS, RETIREMENTS, MemoryEntry
 from minutebook.redaction import Redactor
 
 PERSON = "user"
-OFFERED_KINDS = (FOLD, OBSERVATIONS, REFLECTIONS, DIGEST, DROPS, RETIREMENTS)
+BY_ROLES = (OBSERVATIONS, REFLECTIONS, DROPS, RETIREMENTS, GAP)
+"""What a box may have lost of its workers' work; a digest is made anew."""
+BY_PERSON = (FOLD, OBSERVATIONS, REFLECTIONS, DIGEST, DROPS, RETIREMENTS)
 TEXTS = frozenset(["content", "reason"])
 """Names under which texts stand in an entry's data; all else is ids, times, numbers."""
 
 
 def check_offered(entry: MemoryEntry, reach: int) -> None:
-    """Whether a laptop may offer this for a branch of that length: a fold, a person's word, or memory of its host.
+    """Whether a laptop may offer this for a branch of that length: BadInput.
 
-    What a role of ours recorded (it names its mind) comes from the box's workers alone. BadInput; NotFound when it is
-    about sources that are not there yet.
+    A fold, a person's word, memory of its host, or what a role recorded that the box has lost since. NotFound when it
+    is about sources that are not there yet.
     """
-    mind = entry.data.get("mind", PERSON)
-    if entry.kind not in OFFERED_KINDS or mind != PERSON:
-        raise BadInput(f"memory entry {entry.id!r}: {entry.kind} of {str(mind)[:40]!r} is made on the box alone")
+    if not may_offer(entry):
+        mind = str(entry.data.get("mind", PERSON))[:40]
+        raise BadInput(f"memory entry {entry.id!r}: {entry.kind} of {mind!r} is made on the box alone")
     if entry.covers > reach:
         raise NotFound(f"memory entry {entry.id!r} covers {entry.covers} entries, the box has {reach}: send them first")
+
+
+def may_offer(entry: MemoryEntry) -> bool:
+    """Whether a box takes such an entry where it finds the place."""
+    by_person = entry.data.get("mind", PERSON) == PERSON
+    return entry.kind in BY_ROLES or (by_person and entry.kind in BY_PERSON)
 
 
 def cleaned(redactor: Redactor, entry: MemoryEntry) -> MemoryEntry:

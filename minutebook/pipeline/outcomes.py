@@ -12,6 +12,7 @@ from typing import Any
 from minutebook.errors import NotFound, StoreBusy
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import BRANCHES, memory_stream, still_there
+from minutebook.pipeline.checksums import CHECKSUM
 from minutebook.pipeline.outbox import OUTBOX, outbox_put, read_outbox
 from minutebook.pipeline.remembering import NOTHING, remember
 from minutebook.records import Branch, MemoryEntry, content_id
@@ -172,7 +173,7 @@ def _append(
     done = store.append(
         memory_stream(branch.key),
         [codec.memory_item(entry) for entry in placed],
-        expect={ledger.BOX: tip.marks.get(ledger.BOX, 0), **expect},
+        expect={**as_read(tip), **expect},
         expect_length=tip.length,
         advance=moved_forward({**beside.marks, **advance}, tip.marks),
         dirty=branch.key,
@@ -212,7 +213,7 @@ def _committed(new: Sequence[MemoryEntry], entries: Sequence[MemoryEntry]) -> Co
 
 def _retried(branch: Branch) -> tuple[str, ...]:
     """What may move at any time without meaning anything for those who append."""
-    return "length", ledger.BOX, f"{OUTBOX}/{branch.key}", _removed(branch).what
+    return "length", ledger.BOX, CHECKSUM, f"{OUTBOX}/{branch.key}", _removed(branch).what
 
 
 def _asked(expect: Mapping[str, int] | None, stale: Stale) -> bool:
@@ -222,6 +223,11 @@ def _asked(expect: Mapping[str, int] | None, stale: Stale) -> bool:
 
 def _removed(branch: Branch) -> Stale:
     return Stale(f"{BRANCHES}/{branch.key}", 1, 0)
+
+
+def as_read(tip: Tip) -> dict[str, int]:
+    """What must still be so when entries are written: of the same length a memory may be another one by then."""
+    return {name: tip.marks.get(name, 0) for name in (ledger.BOX, CHECKSUM)}
 
 
 def place_memory(store: Store, branch: Branch, entries: Sequence[MemoryEntry], length: int) -> list[MemoryEntry]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import memory_stream
 from minutebook.pipeline.checkpoints import checkpoint_of, read_reduced
+from minutebook.pipeline.checksums import CHECKSUM, next_checksum
 from minutebook.pipeline.folding import BeyondCheckpoint, Memory, apply, fold
 from minutebook.pipeline.mentions import MENTIONED, known_among, mention_puts
 from minutebook.pipeline.outbox import waiting_after
@@ -38,7 +39,11 @@ def remember(store: Store, branch: Branch, entries: Sequence[MemoryEntry], tip: 
     length = tip.length + len(entries)
     checkpoint = checkpoint_of(branch, memory_after(store, branch, entries, tip.length), length)
     return Remembered(
-        marks={**marks_of(checkpoint.totals), MENTIONED: length},
+        marks={
+            **marks_of(checkpoint.totals),
+            MENTIONED: length,
+            CHECKSUM: next_checksum(store, branch, tip, entries),
+        },
         puts=[*checkpoint.puts, *mention_puts(store, branch, tip, entries)],
     )
 

@@ -21,6 +21,7 @@ from minutebook.pipeline.branches import (
     source_stream,
     still_there,
 )
+from minutebook.pipeline.checkpoints import read_page
 from minutebook.pipeline.copies import OWN_SIDE, SHARED_MARKS, id_at, known_of, lengths_of
 from minutebook.pipeline.extending import extend_memory, unique_ids
 from minutebook.pipeline.following import origin_put
@@ -126,7 +127,7 @@ def take_memory(
     ancestor's shared memory is not here; BoxDiverged where others are in their places, or the memory is not a box's.
     """
     branch = load_branch(store, branch.key)
-    _check_shared(store, branch)
+    check_shared(store, branch)
     told = {name: value for name, value in marks.items() if name in SHARED_MARKS}
     ids = {entry.id for entry in entries}
 
@@ -161,16 +162,19 @@ def _origin(store: Store, branch: Branch, first: SourceEntry) -> list[Put]:
     return [] if owner_of(branch.key) else origin_put(store, branch, first)
 
 
-def _check_shared(store: Store, branch: Branch) -> None:
+def check_shared(store: Store, branch: Branch) -> None:
+    """NotFound while the memory that a branch shares with its ancestors is not here, or another one is."""
     while branch.parent:
-        parent = load_branch(store, branch.parent)
-        if store.tip(memory_stream(parent.key)).length < branch.parent_memory:
+        parent, length = load_branch(store, branch.parent), branch.parent_memory
+        if store.tip(memory_stream(parent.key)).length < length or (
+            branch.memory_id and memory_id_before(store, parent.key, length) != branch.memory_id
+        ):
             raise NotFound(f"{branch.key}: the memory that it shares of {parent.key!r} is not here yet")
         branch = parent
 
 
 def _first_checkpoint(store: Store, branch: Branch, grows: bool) -> Sequence[Put]:
     """Of a fork that was taken and has no memory of its own yet: what it shares, folded in advance."""
-    if grows or not branch.parent or store.get("checkpoint_pages", branch.key) is not None:
+    if grows or not branch.parent or read_page(store, branch, 0) is not None:
         return ()
     return inherit(store, branch, {}).puts if store.tip(memory_stream(branch.key)).length == 0 else ()

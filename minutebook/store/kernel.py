@@ -3,7 +3,7 @@
 Promises
  1. Append is idempotent: an id that the stream has already is a reported no-op and changes no position.
  2. Positions of a stream are 0, 1, 2 … without holes; nothing stored is edited, reordered or removed, but whole
-    streams by `erase`.
+    streams, by `erase` or by an append that begins one anew.
  3. The running total of a stream's weights is kept by the store: "tokens since p" is one subtraction.
  4. One append is one transaction: items, marks, documents and the dirty key are written together or not at all.
  5. Of two appends that expect the same mark (or length), one wins; the other writes nothing and returns Stale.
@@ -151,8 +151,12 @@ class Log(Protocol):
         advance: Mapping[str, int] | None = None,
         dirty: str | None = None,
         puts: Sequence[Put] = (),
+        anew: bool = False,
     ) -> Appended | Stale:
-        """Add items and set marks in one transaction. Called by accept_turns, commit_outcome, record_fold."""
+        """Add items and set marks in one transaction. Called by accept_turns, commit_outcome, record_fold.
+
+        anew: in place of all items and marks that the stream has; compared with those. Called by retake_memory alone.
+        """
 
     def read(
         self,

@@ -41,11 +41,12 @@ class _Log(Server):
         advance: Mapping[str, int] | None = None,
         dirty: str | None = None,
         puts: Sequence[Put] = (),
+        anew: bool = False,
     ) -> Appended | Stale:
         expected, advanced = expect or {}, advance or {}
         keys = [*self._stream_keys(stream), *self.dirty_keys(), self._changes_key]
         arguments: list[Value] = ["" if expect_length is None else expect_length, int(dirty is not None)]
-        arguments += [packed(dirty or ""), len(expected), len(advanced), len(puts), len(items)]
+        arguments += [packed(dirty or ""), len(expected), len(advanced), len(puts), len(items), int(anew)]
         for name, value in (*expected.items(), *advanced.items()):
             arguments += (packed(name), value)
         for put in puts:

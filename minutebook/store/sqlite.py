@@ -39,6 +39,7 @@ class _Log(Database):
         advance: Mapping[str, int] | None = None,
         dirty: str | None = None,
         puts: Sequence[Put] = (),
+        anew: bool = False,
     ) -> Appended | Stale:
         with self.writing() as connection:
             number, length, total = _stream(connection, stream)
@@ -46,6 +47,9 @@ class _Log(Database):
             stale = _stale(marks, expect or {}, length, expect_length) or _stale_put(connection, puts)
             if stale:
                 return stale
+            if anew:
+                _erase_stream(connection, stream)
+                number, length, total, marks = 0, 0, 0, {}
             if not number and (items or advance):
                 number = first_value(connection, "INSERT INTO stream (name) VALUES (?) RETURNING id", [bound(stream)])
             positions = _known(connection, number, items)

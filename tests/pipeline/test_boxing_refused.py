@@ -1,6 +1,7 @@
 """What a box refuses of a laptop, and a laptop of its box."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from boxes import (
@@ -29,10 +30,11 @@ from minutebook.pipeline.boxing import (
 from minutebook.pipeline.branches import list_branches, load_branch
 from minutebook.pipeline.corrections import note, retire
 from minutebook.pipeline.notices import read_notices
+from minutebook.pipeline.offers import BY_ROLES
 from minutebook.pipeline.outcomes import Entry, Refused, memory_entry
 from minutebook.pipeline.purged import bury
 from minutebook.pipeline.sessions import load_session
-from minutebook.records import GAP, OBSERVATIONS
+from minutebook.records import DIGEST, OBSERVATIONS, MemoryEntry
 
 
 def test_other_entries_in_the_same_places_are_refused(pair: Line) -> None:
@@ -109,16 +111,29 @@ def test_secrets_are_redacted_again_and_the_hash_stays(pair: Line) -> None:
     assert secret not in load_session(pair.box, BOXED).title
 
 
+def made(kind: str, covers: int, data: dict[str, Any]) -> MemoryEntry:
+    return memory_entry(Entry(kind=kind, covers=covers, since=0, data=data))
+
+
 def test_memory_that_only_workers_make_is_not_taken_from_a_laptop(pair: Line) -> None:
     take(pair.laptop, turns(4))
     pair.sync()
-    for kind, data in ((GAP, {"reason": "x"}), (OBSERVATIONS, {"observations": [], "mind": "model"})):
-        entry = memory_entry(Entry(kind=kind, covers=2, since=0, data=data))
-        with pytest.raises(BadInput, match="box alone"):
-            receive_memory(pair.box, BOXED, None, "", wired_memory([entry]))
-    late = memory_entry(Entry(kind=OBSERVATIONS, covers=9, since=0, data={"observations": []}))
+    digest = {"content": "c", "coversThroughReflectionId": "0123456789ab", "tokenCount": 1, "mind": "model"}
+    with pytest.raises(BadInput, match="box alone"):
+        receive_memory(pair.box, BOXED, None, "", wired_memory([made(DIGEST, 2, digest)]))
     with pytest.raises(NotFound, match="send them first"):
-        receive_memory(pair.box, BOXED, None, "", [late])
+        receive_memory(pair.box, BOXED, None, "", [made(OBSERVATIONS, 9, {"observations": []})])
+
+
+@pytest.mark.parametrize("kind", BY_ROLES)
+def test_what_a_role_recorded_is_taken_back_once_and_no_further_than_the_branch(pair: Line, kind: str) -> None:
+    take(pair.laptop, turns(4))
+    pair.sync()
+    entry = made(kind, 2, {"mind": "model"})
+    for _ in range(2):
+        assert receive_memory(pair.box, BOXED, None, "", wired_memory([entry])).memory == 1
+    with pytest.raises(NotFound, match="send them first"):
+        receive_memory(pair.box, BOXED, None, "", wired_memory([made(kind, 5, {"mind": "model"})]))
 
 
 def test_purged_sessions_are_not_taken_in_again(pair: Line) -> None:

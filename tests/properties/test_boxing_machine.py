@@ -3,7 +3,7 @@ both are the same.
 
 Rules: turns, forks, copies, sub-agents, rewritten and imported entries, compactions and corrections on the laptop;
 outcomes on both sides; passes that are quiet, doubled, or die at any store call of either side; the work moves to the
-other laptop; another user's session of the same name.
+other laptop; another user's session of the same name; the box is put back as it was, and goes on from there.
 """
 
 import os
@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
-from boxes import ALICE, BOB, Line, stores
+from boxes import ALICE, BOB, Line, back_up, put_back, stores
 from builders import concluded, deliver, memory_of, observed, reply, say
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -30,6 +30,7 @@ from minutebook.pipeline.deliveries import HostCompaction, ImportedMemory, Readi
 from minutebook.pipeline.intake import accept_turns
 from minutebook.pipeline.ledger import read_memory, read_own
 from minutebook.pipeline.outcomes import Committed, Entry, Outcome, commit_outcome, memory_entry
+from minutebook.pipeline.recall import recall
 from minutebook.pipeline.shapes import observation_data, reflection_data
 from minutebook.records import DROPS, OBSERVATIONS, REFLECTIONS, Branch, MemoryEntry
 from minutebook.settings import Settings
@@ -37,6 +38,7 @@ from minutebook.store.kernel import Store
 
 SETTINGS = Settings()
 DICE = st.integers(0, 10_000)
+WORK = st.sampled_from(["observe", "observe", "reflect", "drop"])
 EXAMPLES = int(os.environ.get("MINUTEBOOK_BOXING_EXAMPLES", "25"))
 STEPS = 30
 
@@ -51,6 +53,9 @@ class Boxing(RuleBasedStateMachine):
         self.delivered: dict[str, set[str]] = {"neutral:s1": set()}
         self.recorded: set[tuple[str, str]] = set()
         self.corrected: set[tuple[str, str]] = set()
+        self.shown: set[tuple[str, str, str]] = set()
+        back_up(box)
+        self.unhealed: set[str] = set()
 
     def teardown(self) -> None:
         try:
@@ -191,12 +196,12 @@ class Boxing(RuleBasedStateMachine):
         if isinstance(done, Committed):
             self.recorded |= {(outcome.branch.removeprefix(f"{ALICE}~"), entry.id) for entry in outcome.entries}
 
-    @rule(dice=DICE, role=st.sampled_from(["observe", "observe", "reflect", "drop"]))
+    @rule(dice=DICE, role=WORK)
     def think_on_the_laptop(self, dice: int, role: str) -> None:
         getattr(self, role)(self.laptop, self.picked(self.laptop, dice), dice)
 
     @precondition(lambda self: self.branches(self.box))
-    @rule(dice=DICE, role=st.sampled_from(["observe", "observe", "reflect", "drop"]))
+    @rule(dice=DICE, role=WORK)
     def think_on_the_box(self, dice: int, role: str) -> None:
         getattr(self, role)(self.box, self.picked(self.box, dice), dice)
 
@@ -233,8 +238,12 @@ class Boxing(RuleBasedStateMachine):
     @rule(page=st.integers(1, 4), twice=st.booleans())
     def sync(self, page: int, twice: bool) -> None:
         self.line.page, self.line.times = page, 1 + twice
-        assert self.line.sync() == []
+        self.in_step(self.line)
         self.line.times = 1
+
+    def in_step(self, line: Line) -> None:
+        assert line.sync() == []
+        self.unhealed.discard(line.laptop.url)
 
     @rule(at=st.integers(0, 120), after=st.booleans(), on_box=st.booleans())
     def die(self, at: int, after: bool, on_box: bool) -> None:
@@ -248,17 +257,53 @@ class Boxing(RuleBasedStateMachine):
     def one_branch(self, dice: int) -> None:
         """Out of order: a branch whose parent may not be there yet."""
         with suppress(NotFound):
-            self.line.sync_branch(self.picked(self.laptop, dice).key)
+            self.line.sync_or_heal(self.picked(self.laptop, dice).key)
 
     @rule()
     def go_on_elsewhere(self) -> None:
-        assert self.line.sync() == [] and self.other.sync() == []
+        self.in_step(self.line)
+        self.in_step(self.other)
         self.line, self.other = self.other, self.line
 
     @rule()
     def bobs(self) -> None:
         deliver(self.bob.laptop, [say(f"bob's own words {self.count}", id=self.next_id())], "s1")
         assert self.bob.sync() == []
+
+    # -- what a box may lose -----------------------------------------------------------------------------------
+
+    @rule()
+    def back_up(self) -> None:
+        back_up(self.box)
+
+    @rule(dice=DICE, lost=st.lists(WORK, min_size=1, max_size=4), instead=st.lists(WORK, min_size=1, max_size=4))
+    def lose(self, dice: int, lost: list[str], instead: list[str]) -> None:
+        """What the box recorded last is on the laptop alone, and the box goes on without it."""
+        self.turns(2)
+        self.in_step(self.line)
+        key = f"{ALICE}~{self.current()}"
+        back_up(self.box)
+        for role in lost:
+            getattr(self, role)(self.box, load_branch(self.box, key), dice)
+            self.say("s1")
+            self.in_step(self.line)
+        self.put_back()
+        for role in instead:
+            getattr(self, role)(self.box, load_branch(self.box, key), dice + 1)
+
+    @rule()
+    def put_back(self) -> None:
+        """What the box recorded since is on the laptops, or lost."""
+        put_back(self.box)
+        self.unhealed = {line.laptop.url for line in (self.line, self.other)}
+        held = set()
+        for line in (self.line, self.other):
+            for branch in self.branches(line.laptop):
+                held |= {(branch.key, entry.id) for entry in read_own(line.laptop, branch)}
+                records = memory_of(line.laptop, branch)
+                ids = [*records.observations, *records.reflections]
+                self.shown |= {(line.laptop.url, branch.key, id_) for id_ in ids}
+        self.recorded &= held
 
     # -- what must hold ----------------------------------------------------------------------------------------
 
@@ -269,16 +314,17 @@ class Boxing(RuleBasedStateMachine):
                 boxed = f"{ALICE}~{branch.key}"
                 same_beginning(line.laptop, self.box, branch.key, boxed, source_stream)
                 marks = line.laptop.tip(memory_stream(branch.key)).marks
-                if marks.get(ledger.BOX, 0) == ledger.BOXED:
+                if marks.get(ledger.BOX, 0) == ledger.BOXED and line.laptop.url not in self.unhealed:
                     same_beginning(line.laptop, self.box, branch.key, boxed, memory_stream)
 
     def settle(self) -> None:
-        for line in (self.line, self.other, self.bob, self.line):
+        for line in (self.line, self.other, self.bob, self.line, self.other):
             assert line.sync() == []
         for line in (self.line, self.other):
             self.check_same(line)
         self.check_nothing_lost()
         self.check_users_apart()
+        self.check_still_recalled()
 
     def check_same(self, line: Line) -> None:
         keys = {branch.key for branch in self.branches(line.laptop)}
@@ -313,6 +359,12 @@ class Boxing(RuleBasedStateMachine):
         for store, words in ((self.laptop, False), (self.bob.laptop, True)):
             for branch in list_branches(store):
                 assert all(("bob" in stored.body) is words for stored in store.read(source_stream(branch.key)))
+
+    def check_still_recalled(self) -> None:
+        for line in (self.line, self.other):
+            for url, key, id_ in self.shown:
+                if url == line.laptop.url:
+                    assert recall(line.laptop, load_branch(line.laptop, key), id_).found, (key, id_)
 
 
 def of_session(key: str, session: str) -> bool:

@@ -52,6 +52,24 @@ class LogContract:
         many = [f"s{number}" for number in range(1_200)]
         assert {name for name, held in store.find_among([*many, "u"], [*many, "a"]).items() if held} == {"u"}
 
+    def test_a_stream_begins_anew_in_the_write_that_says_so(self, store: Store, another: Store, behind: Behind) -> None:
+        for stream in ("s", "t"):
+            store.append(stream, items("a", "b", "c"), advance={"m": 2, "n": 7})
+        puts = [Put("c", "k", "1", if_version=0)]
+        for stale in ({"expect": {"m": 3}}, {"expect_length": 0}, {"puts": [Put("c", "k", "1", if_version=4)]}):
+            assert isinstance(another.append("s", items("x"), anew=True, **stale), Stale)  # type: ignore[arg-type]
+        assert store.tip("s") == store.tip("t") == Tip(3, 3, {"m": 2, "n": 7})
+        new = [item("b", 5), item("d", 2)]
+        done = another.append("s", new, anew=True, expect={"m": 2}, expect_length=3, advance={"m": 1}, puts=puts)
+        assert done == Appended({"b": 0, "d": 1}, (), Tip(2, 7, {"m": 1}))
+        assert store.tip("s") == Tip(2, 7, {"m": 1}) and behind.marks("s") == {"m": 1}
+        assert [row[:2] for row in behind.items("s")] == [(0, "b"), (1, "d")]
+        assert store.find("s", ["a", "b"]).keys() == {"b"} and store.total_before("s", 1) == 5
+        assert store.tip("t") == Tip(3, 3, {"m": 2, "n": 7}) and store.get("c", "k") is not None
+        assert appended(store.append("s", [], anew=True)).tip == store.tip("s") == Tip(0, 0, {})
+        assert appended(store.append("nowhere", items("a"), anew=True)).positions == {"a": 0}
+        assert appended(store.append("s", items("a"))).positions == {"a": 0}
+
     def test_an_id_that_is_there_is_a_reported_no_op(self, store: Store, behind: Behind) -> None:
         """Promise 1: other content under a known id changes nothing."""
         store.append("s", [item("a", 3), item("b", 4)])

@@ -8,11 +8,12 @@
 -- ARGV[5]  the length that is expected, or ""   ARGV[6]  "1" to mark ARGV[7] dirty
 -- ARGV[8…11]  how many of each follow: expected marks (name, value), marks to set (name, value),
 --          documents (collection, key, version or "", packed body), items (id, weight, packed item)
+-- ARGV[12]  "1" to begin the stream anew
 -- Returns "S<m|l|d> <place from 1> <found>" of the first mark, length or document that is not as expected; or
 --          "A<length before> <length> <total> <number of marks> <positions of the items>\n", then the marks, each as
 --          "<value> <length of the name>\n<name>".
 local expected, advanced, puts, items = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
-local FIRST_PUT = 12 + 2 * expected + 2 * advanced
+local FIRST_PUT = 13 + 2 * expected + 2 * advanced
 local FIRST_ITEM = FIRST_PUT + 4 * puts
 
 local length, total, marks, names = 0, 0, {}, {}
@@ -31,7 +32,7 @@ for at = 1, #fields, 2 do
 end
 
 for place = 1, expected do
-  local at = 10 + 2 * place
+  local at = 11 + 2 * place
   local found = marks[ARGV[at]] or '0'
   if found ~= ARGV[at + 1] then
     return 'Sm ' .. place .. ' ' .. found
@@ -50,6 +51,10 @@ for place = 1, puts do
   end
 end
 
+if ARGV[12] == '1' then
+  redis.call('UNLINK', KEYS[4], KEYS[5], KEYS[6])
+  length, total, marks, names = 0, 0, {}, {}
+end
 local before, reply = length, {}
 for place = 1, items do
   local at = FIRST_ITEM + 3 * place - 3
@@ -68,7 +73,7 @@ if length > before then
   redis.call('HSET', KEYS[4], 'l', fixed(length), 't', fixed(total))
 end
 for place = 1, advanced do
-  local at = 10 + 2 * expected + 2 * place
+  local at = 11 + 2 * expected + 2 * place
   local name = ARGV[at]
   if not marks[name] then
     names[#names + 1] = name
