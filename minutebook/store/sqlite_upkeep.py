@@ -4,7 +4,9 @@ import time
 from pathlib import Path
 
 from minutebook.errors import StoreCorrupt
-from minutebook.store.sqlite_file import Database, check_ours, connect, first_value, translated
+from minutebook.store import codec
+from minutebook.store.kernel import Stored
+from minutebook.store.sqlite_file import Connection, Database, check_ours, connect, first_value, text_of, translated
 
 EXAMINED = {
     "format": "PRAGMA user_version",
@@ -49,7 +51,10 @@ class Upkeep(Database):
 
 
 def examine(path: Path) -> dict[str, int]:
-    """Check every page of a store's file that nobody has open; what it holds. Raises StoreCorrupt, StoreTooNew."""
+    """Check every page and read every record of a store's file that nobody has open; what it holds.
+
+    Raises StoreCorrupt, StoreTooNew.
+    """
     with translated(path):
         path.stat()
         connection = connect(f"{path.absolute().as_uri()}?immutable=1", uri=True, isolation_level=None)
@@ -58,6 +63,25 @@ def examine(path: Path) -> dict[str, int]:
             said = " ".join(first_value(connection, "PRAGMA integrity_check(1)").split())
             if said != "ok" or not first_value(connection, "PRAGMA application_id"):
                 raise StoreCorrupt(f"{path}: {said if said != 'ok' else 'an empty file'}: take another backup")
+            _read_records(connection, path)
             return {name: first_value(connection, sql) or 0 for name, sql in EXAMINED.items()}
         finally:
             connection.close()
+
+
+def _read_records(connection: Connection, path: Path) -> None:
+    """SQLite has no checksums: a page may be in order although the record in it is not."""
+    sql = (
+        "SELECT name, position, item.id, kind, weight, item.total, body FROM item JOIN stream ON stream.id = item.stream"
+        " WHERE substr(name, 1, 2) IN ('s:', 'm:')"
+    )
+    for name, position, id, kind, weight, total, body in connection.execute(sql):
+        stored = Stored(position, text_of(id), text_of(kind), weight, total, text_of(body))
+        try:
+            if text_of(name).startswith("s:"):
+                codec.source_entry(stored)
+            else:
+                codec.memory_entry(text_of(name)[2:], stored)
+        except (StoreCorrupt, TypeError, ValueError, LookupError) as error:
+            where = f"entry {position} of {text_of(name)[2:]!r}"
+            raise StoreCorrupt(f"{path}: {where} cannot be read ({error}): take another backup") from error

@@ -138,6 +138,20 @@ def test_verify_tells_a_broken_one(om: Om, store: Store, tmp_path: Path) -> None
     assert om("backup", "--verify", str(tmp_path / "none.sqlite"), code=1).stderr.startswith("om: ")
 
 
+def test_verify_reads_every_record(om: Om, store: Store, tmp_path: Path) -> None:
+    """A page may be in order although the record in it is not."""
+    fill(store)
+    file = tmp_path / "b.sqlite"
+    om("backup", str(file), code=0)
+    content = bytearray(file.read_bytes())
+    at = content.index(b'{"v":')
+    assert b'"role":' in content[at : at + 40]
+    content[at : at + 5] = b"XXXXX"
+    file.write_bytes(content)
+    said = om("backup", "--verify", str(file), code=1).stderr
+    assert "cannot be read" in said and "take another backup" in said
+
+
 def test_verify_needs_no_store(om: Om, store: Store, store_path: Path, tmp_path: Path) -> None:
     om("backup", str(tmp_path / "b.sqlite"), code=0)
     store.close()
