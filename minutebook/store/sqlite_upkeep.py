@@ -72,8 +72,8 @@ def examine(path: Path) -> dict[str, int]:
 def _read_records(connection: Connection, path: Path) -> None:
     """SQLite has no checksums: a page may be in order although the record in it is not."""
     sql = (
-        "SELECT name, position, item.id, kind, weight, item.total, body FROM item JOIN stream ON stream.id = item.stream"
-        " WHERE substr(name, 1, 2) IN ('s:', 'm:')"
+        "SELECT name, position, item.id, kind, weight, item.total, body FROM item"
+        " JOIN stream ON stream.id = item.stream WHERE substr(name, 1, 2) IN ('s:', 'm:')"
     )
     for name, position, id, kind, weight, total, body in connection.execute(sql):
         stored = Stored(position, text_of(id), text_of(kind), weight, total, text_of(body))
