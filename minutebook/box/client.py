@@ -26,7 +26,7 @@ from minutebook.store import codec
 
 T = TypeVar("T")
 CONNECT_SECONDS = 5.0
-SILENCE_SECONDS = 30.0
+SILENCE_SECONDS = 15.0
 """The longest pause within an answer."""
 ANSWER_SECONDS = 120.0
 """The longest time for a whole answer, however it trickles."""
@@ -39,6 +39,10 @@ BUSY = (429, 503)
 AWAY = (502, 504)
 """Said by a proxy before the box."""
 SAID_CHARACTERS = 300
+NEW_TOKEN = (
+    "ask who runs the box for a new one (`om token create`), put it into box.token or MINUTEBOOK_BOX_TOKEN, and start"
+    " `om sync` again"
+)
 
 
 class Leaving(Exception):
@@ -60,7 +64,8 @@ class _Again(Exception):
 class BoxClient:
     """The box, as one user's token sees it. Usable from one thread at a time.
 
-    stopping: set by whoever wants to leave; the request in hand is finished then, and the next question is Leaving.
+    stopping: set by whoever wants to leave; the request in hand is finished then (or given up), and the
+    next question is Leaving.
     Every method raises BoxFailed (BoxUnreachable, BoxRefused, BoxDiverged); nothing is half-taken then. Raises
     MissingExtra.
     """
@@ -75,6 +80,7 @@ class BoxClient:
         self._token = access.token
         self._stopping = stopping or threading.Event()
         self._tries = tries
+        self._asking = False
         headers = {"Authorization": f"Bearer {access.token}", "Accept-Encoding": "identity", "User-Agent": "minutebook"}
         try:
             _ = urlsplit(access.url).port  # one that is out of range is found by nobody else
@@ -96,6 +102,11 @@ class BoxClient:
     def close(self) -> None:
         """Close the connection."""
         self._http.close()
+
+    def give_up(self) -> None:
+        """Raise Leaving out of the request in hand, if there is one: for a signal handler of the thread that asks."""
+        if self._asking:
+            raise Leaving
 
     # -- questions ---------------------------------------------------------------------------------------------
 
@@ -191,6 +202,7 @@ class BoxClient:
 
     def _once(self, method: str, path: str, content: bytes | None, params: Mapping[str, str | int] | None) -> "Answer":
         headers = {} if content is None else {"Content-Type": "application/json"}
+        self._asking = True
         try:
             with self._http.stream(method, path, params=params, content=content, headers=headers) as response:
                 answer = Answer(response.status_code, self._bounded(response, path))
@@ -200,6 +212,8 @@ class BoxClient:
             raise _Again(failure) from error
         except (self._httpx.HTTPError, self._httpx.StreamError, self._httpx.InvalidURL) as error:
             raise BoxFailed(f"{self.url}: {path} could not be read: {self._said(str(error))}") from error
+        finally:
+            self._asking = False
         if answer.status in BUSY or answer.status in AWAY:
             raise _Again(self._failure(answer), float(asked) if asked.isascii() and asked.isdigit() else 0.0)
         return answer
@@ -218,7 +232,9 @@ class BoxClient:
     def _failure(self, answer: "Answer") -> BoxFailed:
         """What an answer that is no success means."""
         said, status = self._said(answer.message()), answer.status
-        if status in (401, 403):
+        if status == 401:  # what the door says is for people who ask it by hand
+            return BoxRefused(f"{self.url}: the token is not accepted: {NEW_TOKEN}", status=status)
+        if status == 403:
             return BoxRefused(f"{self.url}: the token is not accepted: {said}", status=status)
         if status == 409:
             return BoxDiverged(f"{self.url}: {said}", status=status)

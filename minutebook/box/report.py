@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 HEALED = "the box had lost memory and recorded another; it has both now, and so has this machine"
 
+LEFT = "ended before it was done; the next pass does the rest. So far:"
+
 
 @dataclass(slots=True, kw_only=True)
 class Report:
@@ -14,6 +16,7 @@ class Report:
     retaken: sessions of which the box had another memory.
     offered: memory of this machine's own (notes, confirmed folds) that the box put into its order. waiting: why memory
     that is due is not being made on the box. failure: why the pass ended before its end, "" when it did not.
+    left: whether it did because somebody wanted to leave.
     """
 
     sources_sent: int = 0
@@ -28,6 +31,7 @@ class Report:
     failed: dict[str, str] = field(default_factory=dict)
     waiting: dict[str, str] = field(default_factory=dict)
     failure: str = ""
+    left: bool = False
 
     @property
     def moved(self) -> bool:
@@ -37,7 +41,7 @@ class Report:
     @property
     def ok(self) -> bool:
         """Whether nothing failed; what stays here because somebody decided so is no failure."""
-        return not self.failure and not self.failed
+        return not self.failure and not self.failed and not self.left
 
     def remarks(self) -> Mapping[str, int]:
         """What else a person should know → of how many sessions."""
@@ -47,6 +51,8 @@ class Report:
 
     def lines(self) -> Iterator[str]:
         """The report for people."""
+        if self.left:
+            yield LEFT
         if self.failure:
             yield self.failure
         yield f"sent      {_of(self.sources_sent, self.memory_sent + self.offered, len(self.sent))}"

@@ -10,7 +10,7 @@ from itertools import islice
 from minutebook.box.client import BoxClient, Leaving
 from minutebook.box.passing import Pass
 from minutebook.box.report import Report
-from minutebook.box.state import note_failure, note_success
+from minutebook.box.state import check_user, note_failure, note_success
 from minutebook.box.stepping import Steps
 from minutebook.box.watching import Watch
 from minutebook.box.wire import Me
@@ -22,7 +22,7 @@ SESSIONS_AT_ONCE = 100
 
 
 class Shipper:
-    """Makes passes over one store and one box. A pass ends after the request in hand when the client is to stop."""
+    """Makes passes over one store and one box. A pass ends with the request in hand when the client is to stop."""
 
     def __init__(self, store: Store, client: BoxClient, settings: Settings) -> None:
         self.store = store
@@ -41,6 +41,7 @@ class Shipper:
         except (Leaving, StoreGone) as leaving:
             if isinstance(leaving, StoreGone):
                 raise
+            report.left = True
             return report
         except (BoxFailed, StoreError) as error:
             report.failure = str(error)
@@ -59,7 +60,9 @@ class Shipper:
                 note_success(self.store, self.client.url, report.remarks())
 
     def _pass(self, report: Report) -> None:
-        me = self._me = self._me or self.client.me()
+        me = self._me or self.client.me()
+        check_user(self.store, me.user)
+        self._me = me
         steps = Steps(self.store, self.client, report, self._max_bytes)
         one = Pass(self.settings, self._watch, steps, me)
         due = iter(self._watch.due())

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from minutebook.errors import BadInput, StoreBusy, StoreReadOnly
+from minutebook.errors import BadInput, BoxRefused, StoreBusy, StoreReadOnly
 from minutebook.pipeline.workbook import iso_time
 from minutebook.settings import Settings
 from minutebook.store import codec
@@ -15,6 +15,7 @@ from minutebook.store.kernel import Put, Store
 
 COLLECTION = "box"
 KEY = "state"
+USER_KEY = "user"
 NOTED_SECONDS = 60.0
 """Success is noted at most so often while nothing else changes: a note is a write that wakes whoever listens."""
 QUIET_SECONDS = 180.0
@@ -58,6 +59,23 @@ def note_failure(store: Store, url: str, failure: str) -> None:
     before, failure = read_state(store, url), failure.removeprefix(f"{url}: ")
     if not before.failed_at or before.failure != failure:
         _write(store, replace(before, failed_at=before.failed_at or store.now(), failure=failure))
+
+
+def check_user(store: Store, user: str) -> None:
+    """Raise BoxRefused where this store was synced with the token of another user; the first one is remembered.
+
+    Of whatever box: a box may move, and the private sessions of one user are never another's.
+    """
+    document = store.get(COLLECTION, USER_KEY)
+    if document is None:
+        store.put(Put(COLLECTION, USER_KEY, codec.to_json({"v": codec.VERSION, "user": user})))
+        return
+    before = codec.from_json(document.body).get("user")
+    if before != user:
+        raise BoxRefused(
+            f"this store was synced as {before}, and the token is {user}'s: use the token of {before}, or another"
+            " MINUTEBOOK_HOME (or --store)"
+        )
 
 
 def _write(store: Store, state: State) -> None:

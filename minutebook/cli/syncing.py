@@ -1,12 +1,21 @@
 """`om sync`."""
 
+import contextlib
+import signal
+from collections.abc import Callable, Iterator
+from types import FrameType
+
 import click
 
+from minutebook.cli.lazy import KILLED
 from minutebook.cli.options import placed
 from minutebook.cli.place import Place
 from minutebook.cli.showing import remark, write
 from minutebook.settings_loading import load
 from minutebook.store.kernel import Store
+
+GRACE_SECONDS = 3.0
+"""So long after a signal the request in hand may take to end by itself."""
 
 
 @click.command(short_help="send sessions to a team box, and bring their memory back")
@@ -18,7 +27,8 @@ def sync(ctx: click.Context, place: Place, once: bool, rejoin: str | None) -> No
     """Send this machine's sessions to the box that box_url names, and bring the memory that it makes back.
 
     Runs until Ctrl-C or SIGTERM; one for each store. While the box is away everything stays on this machine and goes
-    on from there. Exit code 1 with --once: something failed; the report says what.
+    on from there. Exit code 1 with --once: something failed; the report says what; 128 + the
+    signal that ended it before it was done.
 
     \b
     om sync
@@ -41,6 +51,7 @@ def sync(ctx: click.Context, place: Place, once: bool, rejoin: str | None) -> No
         only_sender(place.store),
         stop_on_signals() as stopped,
         BoxClient(access, stopping=stopped) as client,
+        stops_soon(client.give_up) as heard,
     ):
         if rejoin is not None:
             rejoined(place.store, rejoin)
@@ -48,8 +59,9 @@ def sync(ctx: click.Context, place: Place, once: bool, rejoin: str | None) -> No
         shipper = Shipper(place.store, client, settings)
         if once:
             report = shipper.pass_once()
+            report.left = report.left or bool(heard and report.failure)
             write("\n".join(report.lines()))
-            ctx.exit(0 if report.ok else 1)
+            ctx.exit(KILLED + heard[0] if heard and report.left else 0 if report.ok else 1)
         keep_in_step(
             shipper,
             sync_seconds=settings.sync_seconds,
@@ -57,6 +69,30 @@ def sync(ctx: click.Context, place: Place, once: bool, rejoin: str | None) -> No
             changes=lambda: change_counter(place.store),
             say=lambda text: remark(f"om sync: {text}"),
         )
+
+
+@contextlib.contextmanager
+def stops_soon(give_up: Callable[[], None]) -> Iterator[list[int]]:
+    """Within stop_on_signals: which signals came. give_up is called when the first was GRACE_SECONDS ago."""
+    heard: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda number, frame: give_up())
+
+    def noting(handler: Callable[[int, FrameType | None], object]) -> Callable[[int, FrameType | None], None]:
+        def note(number: int, frame: FrameType | None) -> None:
+            heard.append(number)
+            signal.setitimer(signal.ITIMER_REAL, GRACE_SECONDS)
+            handler(number, frame)
+
+        return note
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if callable(handler := signal.getsignal(number)):
+            signal.signal(number, noting(handler))  # stop_on_signals puts back what was there before it
+    try:
+        yield heard
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def rejoined(store: Store, key: str) -> None:

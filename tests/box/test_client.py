@@ -120,7 +120,6 @@ def test_who_wants_to_leave_does_not_wait_for_another_try(box: RawBox, monkeypat
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
-        (401, BoxRefused),
         (403, BoxRefused),
         (404, BoxFailed),
         (409, BoxDiverged),
@@ -137,6 +136,16 @@ def test_what_an_answer_means(box: RawBox, client: BoxClient, status: int, kind:
     assert type(error.value) is kind and error.value.status == status
     assert TOKEN not in str(error.value) and "\n" not in str(error.value) and len(str(error.value)) < 500
     assert len(box.asked) == 1
+
+
+def test_a_token_that_is_not_accepted_is_answered_with_what_to_do_here(box: RawBox, client: BoxClient) -> None:
+    """The door's own words are for people who ask it by hand."""
+    box.default = answer({"error": "unauthorized", "message": f"Authorization: Bearer {TOKEN}"}, 401)
+    with pytest.raises(
+        BoxRefused, match=r"`om token create`\), put it into box.token or MINUTEBOOK_BOX_TOKEN"
+    ) as error:
+        client.me()
+    assert error.value.status == 401 and "Bearer" not in str(error.value)
 
 
 def test_a_redirect_is_not_followed(box: RawBox, client: BoxClient) -> None:

@@ -12,12 +12,14 @@ from machines import BOXED, KEY, SETTINGS, Laptops, keys_of, machine, think, tol
 from minutebook.box import passing, stepping
 from minutebook.box.client import BoxClient
 from minutebook.pipeline import ledger
-from minutebook.pipeline.boxing import part_from_box
+from minutebook.pipeline.boxing import part_from_box, rejoin_box
 from minutebook.pipeline.branches import memory_stream
 from minutebook.pipeline.clocks import due_roles
 from minutebook.pipeline.erasing import derived_of, erase_all
 from minutebook.pipeline.notices import read_notices
+from minutebook.pipeline.purged import forget_tombstone
 from minutebook.pipeline.readings import read_state
+from minutebook.pipeline.sessions import load_session
 from minutebook.server.tokens import revoke_token
 from minutebook.store.kernel import Item, Store
 from minutebook.store.opening import open_store
@@ -138,6 +140,25 @@ def test_what_was_purged_on_the_box_goes_on_here_alone(laptops: Laptops, box: St
     assert BOXED not in keys_of(box) and "alice~neutral:s2" in keys_of(box)
     assert laptop.store.tip(memory_stream(KEY)).marks[ledger.BOX] == ledger.PARTED
     assert laptop.in_step().kept == {KEY: passing.PARTED}
+
+
+def test_what_was_purged_on_the_box_joins_again_once_it_may(laptops: Laptops, box: Store) -> None:
+    laptop = laptops()
+    laptop.deliver(turns(3))
+    laptop.in_step()
+    erase_all(box, derived_of(box, [BOXED]))
+    laptop.deliver(turns(3, 20))
+    laptop.in_step()
+    rejoin_box(laptop.store, load_session(laptop.store, KEY))
+    laptop.restart()
+    assert laptop.in_step().kept == {KEY: passing.PARTED}
+    assert forget_tombstone(box, BOXED)
+    rejoin_box(laptop.store, load_session(laptop.store, KEY))
+    laptop.restart()
+    assert laptop.in_step().sources_sent == 6
+    think(box, BOXED, "made on the box")
+    laptop.in_step()
+    assert told(laptop.store, KEY) == told(box, BOXED)
 
 
 def test_a_fault_of_the_box_ends_the_pass_after_a_few_sessions(

@@ -38,7 +38,9 @@ def test_one_pass_and_its_report(home: Path, monkeypatch: pytest.MonkeyPatch) ->
         ]
         assert run("sync", "--once", code=0).stdout == "sent      nothing new\nreceived  nothing new\n"
         refused = run("sync", "--once", code=1)
-    assert refused.stdout.startswith(f"{box.url}: the token is not accepted: no\n")
+    assert refused.stdout.startswith(
+        f"{box.url}: the token is not accepted: ask who runs the box for a new one (`om token create`)"
+    )
     assert TOKEN not in refused.output
 
 
