@@ -27,8 +27,8 @@ def sync(ctx: click.Context, place: Place, once: bool, rejoin: str | None) -> No
     """Send this machine's sessions to the box that box_url names, and bring the memory that it makes back.
 
     Runs until Ctrl-C or SIGTERM; one for each store. While the box is away everything stays on this machine and goes
-    on from there. Exit code 1 with --once: something failed; the report says what; 128 + the signal that ended it before
-    it was done.
+    on from there. Exit code 1 with --once: something failed; the report says what; 128 + the signal that ended it
+    before it was done.
 
     \b
     om sync
