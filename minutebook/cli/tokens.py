@@ -69,8 +69,9 @@ def list_(place: Place, as_json: bool) -> None:
 @click.argument("token_id", metavar="ID")
 def revoke(place: Place, token_id: str) -> None:
     """A token is of no use from now on, at the next request."""
-    revoked = tokens.revoke_token(place.store, token_id)
-    remark(f"Token {revoked.id} of {revoked.user} is revoked.")
+    revoked, listed = tokens.revoke_token(place.store, token_id)
+    gone = "" if listed else " The store is full: it was deleted, and `om token list` does not show it any more."
+    remark(f"Token {revoked.id} of {revoked.user} is revoked.{gone}")
 
 
 @token.command("share", short_help="a project's sessions are for the team")

@@ -1,14 +1,13 @@
 """Removing sessions with everything that rests on them: what that is, and doing it.
 
 A session goes with its branches and its sub-agents. Another session that copied its beginning reads from its streams:
-it goes, too, or nothing does. What belongs together is one transaction of the store, after its tombstones.
+it goes, too, or nothing does. What belongs together is one transaction of the store, with its tombstones.
 """
 
-import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from minutebook.errors import BadInput, StoreFull
+from minutebook.errors import BadInput
 from minutebook.pipeline.branches import BRANCHES, list_branches, memory_stream, source_stream
 from minutebook.pipeline.checkpoints import LINKS, PAGES, TOTALS
 from minutebook.pipeline.exporting import EXPORTS
@@ -17,14 +16,14 @@ from minutebook.pipeline.following import ORIGINS
 from minutebook.pipeline.mentions import MENTIONS
 from minutebook.pipeline.notices import forget_about
 from minutebook.pipeline.outbox import OUTBOX
-from minutebook.pipeline.purged import bury, is_purged, tombstone_key, unfinished
+from minutebook.pipeline.purged import is_purged, tombstone, tombstone_key, unfinished
 from minutebook.pipeline.questions import QUESTIONS
 from minutebook.pipeline.readings import session_key_of
 from minutebook.pipeline.sessions import SESSIONS, Session, list_sessions
-from minutebook.pipeline.workbook import ERRORS, SPANS, WORK
+from minutebook.pipeline.workbook import ERRORS, SPANS, WORK, iso_time
 from minutebook.records import Branch
 from minutebook.store import codec
-from minutebook.store.kernel import Document, Put, Store
+from minutebook.store.kernel import Put, Store
 
 __all__ = ["Erasure", "Family", "derived_of", "erase_all", "finish_erasures", "forget_branch", "is_purged"]
 
@@ -35,7 +34,6 @@ OF_ROLE = (ERRORS, SPANS)
 USAGE = "usage"
 """Accounts of model calls (workers/models_accounts.py): their costs stay, under a name that says nothing."""
 ERASE_TRIES = 20
-ROOM_PAUSES_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8)
 Documents = list[tuple[str, str]]
 
 
@@ -108,33 +106,13 @@ def erase_all(store: Store, erasure: Erasure, *, reason: str = "purge", unless_m
 
 
 def _erase_family(store: Store, family: Family, reason: str) -> None:
-    costs = _accounts_in(store, family.documents)
-    try:
-        _bury_family(store, family, reason)
-        _keep_costs(store, costs, family.sessions[0])
-    except StoreFull:  # a full server takes nothing before something has gone
-        store.erase(family.streams, family.documents, family.branches)
-        _when_there_is_room(lambda: _bury_family(store, family, reason))
-        _keep_costs(store, costs, family.sessions[0])
-    store.erase(family.streams, family.documents, family.branches)
-
-
-def _when_there_is_room(write: Callable[[], None]) -> None:
-    """Redis frees in the background what was removed."""
-    for pause_seconds in ROOM_PAUSES_SECONDS:
-        try:
-            write()
-            return
-        except StoreFull:
-            time.sleep(pause_seconds)
-    write()
-
-
-def _bury_family(store: Store, family: Family, reason: str) -> None:
+    now = iso_time(store.now())
     first, *others = family.sessions
-    for key in others:
-        bury(store, key, reason=reason)
-    bury(store, first, reason=reason, rest={"sessions": family.sessions, "branches": family.branches})
+    rest = {"sessions": family.sessions, "branches": family.branches}
+    stones = [tombstone(key, time=now, reason=reason) for key in others]
+    stones.append(tombstone(first, time=now, reason=reason, rest=rest))
+    costs = _costs(store, family.documents, first, now)
+    store.erase(family.streams, family.documents, family.branches, [*stones, *costs])
 
 
 def _has_moved(store: Store, family: Family) -> bool:
@@ -149,20 +127,23 @@ def finish_erasures(store: Store) -> int:
         return 0
     sessions = {key for stone in stones for key in stone.rest["sessions"]}
     branches = {key for stone in stones for key in stone.rest["branches"]}
-    first = {key: stone.rest["sessions"][0] for stone in stones for key in stone.rest["sessions"]}
+    stone_of = {key: stone for stone in stones for key in stone.rest["sessions"]}
     for _ in range(ERASE_TRIES):
         branches |= _opened_since(store, sessions)
         shelf = _Shelf(store, sessions, branches)
         streams, documents = _streams(store, branches), shelf.documents(sessions, branches)
         if not streams and not documents:
             break
-        for key in sessions:
-            _keep_costs(store, _accounts_in(store, shelf.documents([key], ())), first[key])
-        store.erase(streams, documents, [*branches])
+        costs = [
+            put
+            for key, stone in stone_of.items()
+            for put in _costs(store, shelf.documents([key], ()), stone.rest["sessions"][0], stone.time)
+        ]
+        store.erase(streams, documents, [*branches], costs)
     forget_about(store, sessions | branches)
     _forget_exports(store, sessions)
-    for stone in stones:
-        bury(store, stone.rest["sessions"][0], reason=stone.reason)
+    now = iso_time(store.now())
+    store.erase([], puts=[tombstone(each.rest["sessions"][0], time=now, reason=each.reason) for each in stones])
     return len(stones)
 
 
@@ -174,7 +155,7 @@ def _forget_exports(store: Store, sessions: Collection[str]) -> None:
         if not kept:
             store.delete(EXPORTS, document.key)
         elif len(kept) < len(body["sessions"]):
-            store.put(Put(EXPORTS, document.key, codec.to_json({**body, "sessions": kept})))
+            store.erase([], puts=[Put(EXPORTS, document.key, codec.to_json({**body, "sessions": kept}))])
 
 
 def forget_branch(store: Store, branch: Branch) -> None:
@@ -182,8 +163,9 @@ def forget_branch(store: Store, branch: Branch) -> None:
     key = session_key_of(branch)
     sessions = () if store.get(SESSIONS, key) else (key,)
     documents = _Shelf(store, sessions, [branch.key]).documents(sessions, [branch.key])
-    _keep_costs(store, _accounts_in(store, documents), key)
-    store.erase(_streams(store, [branch.key]), documents, [branch.key])
+    stone = is_purged(store, key)
+    costs = _costs(store, documents, key, stone.time if stone else "")
+    store.erase(_streams(store, [branch.key]), documents, [branch.key], costs)
 
 
 def _opened_since(store: Store, sessions: Iterable[str]) -> set[str]:
@@ -317,18 +299,15 @@ def _named_in(store: Store, collection: str, name: str) -> dict[str, str]:
     return {each.key: str(codec.from_json(each.body).get(name, "")) for each in store.documents(collection)}
 
 
-def _accounts_in(store: Store, documents: Iterable[tuple[str, str]]) -> Mapping[str, Document]:
-    return store.get_among(USAGE, [key for name, key in documents if name == USAGE])
-
-
-def _keep_costs(store: Store, held: Mapping[str, Document], first: str) -> None:
+def _costs(store: Store, documents: Iterable[tuple[str, str]], first: str, time: str) -> list[Put]:
     """What model calls cost stays counted, under a name that says nothing in place of the session's.
 
-    Written before the accounts go: a death in between counts twice until the erasure is ended, and never less.
+    documents: those that go. first, time: of the tombstone. Written as the accounts go, so nothing counts twice.
     """
-    stone = is_purged(store, first)
-    nobody = tombstone_key(f"{first} {stone.time if stone else ''}")[:12]
-    for key, document in held.items():
+    nobody = tombstone_key(f"{first} {time}")[:12]
+    puts = []
+    for key, document in store.get_among(USAGE, [key for name, key in documents if name == USAGE]).items():
         body = codec.from_json(document.body)
         again = codec.to_json([body["day"], f"{nobody}:{tombstone_key(key)[:6]}", body["role"], body["model"]])
-        store.put(Put(USAGE, again, codec.to_json({**body, "session": nobody})))
+        puts.append(Put(USAGE, again, codec.to_json({**body, "session": nobody})))
+    return puts

@@ -43,10 +43,9 @@ def forget_about(store: Store, keys: Collection[str]) -> int:
         gone = {row.position for row in rows if _notice(row).about in keys}
         if not gone:
             return 0
-        store.erase([NOTICES])
         blank = codec.to_json({"at": _now(store), "text": "about something that was purged since"})
         items = [Item(row.id, row.kind, 0, blank if row.position in gone else row.body) for row in rows]
-        if not isinstance(store.append(NOTICES, items, expect_length=0), Stale):
+        if not isinstance(store.append(NOTICES, items, expect_length=len(rows), anew=True), Stale):
             return len(gone)
 
 

@@ -10,7 +10,6 @@ from hashlib import sha256
 
 from minutebook.pipeline.notices import tell
 from minutebook.pipeline.sessions import SESSIONS
-from minutebook.pipeline.workbook import iso_time
 from minutebook.store import codec
 from minutebook.store.kernel import Put, Store
 
@@ -58,10 +57,10 @@ def check_not_purged(store: Store, session_key: str, agent: str = "") -> None:
         raise SessionPurged(stone)
 
 
-def bury(store: Store, session_key: str, *, reason: str, rest: Mapping[str, Sequence[str]] | None = None) -> None:
-    """Write a session's tombstone; rest: as in Tombstone, without it the erasure has ended."""
-    body = {"v": codec.VERSION, "time": iso_time(store.now()), "reason": reason, "rest": dict(rest or {})}
-    store.put(Put(PURGED, tombstone_key(session_key), codec.to_json(body)))
+def tombstone(session_key: str, *, time: str, reason: str, rest: Mapping[str, Sequence[str]] | None = None) -> Put:
+    """A session's tombstone, to be written; as in Tombstone, without rest the erasure has ended."""
+    body = {"v": codec.VERSION, "time": time, "reason": reason, "rest": dict(rest or {})}
+    return Put(PURGED, tombstone_key(session_key), codec.to_json(body))
 
 
 def unfinished(store: Store) -> list[Tombstone]:

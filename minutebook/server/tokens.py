@@ -13,7 +13,7 @@ from functools import lru_cache
 from hashlib import sha256
 from hmac import compare_digest
 
-from minutebook.errors import BadInput, NotFound, StoreBusy
+from minutebook.errors import BadInput, NotFound, StoreBusy, StoreFull
 from minutebook.pipeline.boxkeys import PROJECT, checked_user
 from minutebook.store import codec
 from minutebook.store.kernel import Put, Stale, Store
@@ -104,16 +104,22 @@ def list_tokens(store: Store) -> list[Token]:
     return sorted(found, key=lambda token: (token.user, token.created, token.id))
 
 
-def revoke_token(store: Store, token_id: str) -> Token:
-    """The token is of no use from now on; its document stays. Raises NotFound."""
+def revoke_token(store: Store, token_id: str) -> tuple[Token, bool]:
+    """The token is of no use from now on; whether it stays listed, which a full store does not do. Raises NotFound."""
     for _ in range(WRITE_TRIES):
         document = store.get(TOKENS, token_id)
         if document is None:
             raise NotFound(f"no token {token_id!r}; `om token list` shows their ids")
         token = _token(document.body)
         revoked = token if token.revoked else replace(token, revoked=store.now())
-        if revoked == token or _put(store, revoked, if_version=document.version):
-            return revoked
+        if revoked == token:
+            return revoked, True
+        try:
+            if _put(store, revoked, if_version=document.version):
+                return revoked, True
+        except StoreFull:  # what has gone is of no use either, and takes no room
+            if store.delete(TOKENS, token_id, if_version=document.version):
+                return revoked, False
     raise StoreBusy(f"token {token_id}: changed by others all the time; try again")
 
 

@@ -261,12 +261,17 @@ class Store(Log, Documents, Board, Protocol):
     """One open store. Usable from several threads; each process opens its own."""
 
     def erase(
-        self, streams: Sequence[str], documents: Sequence[tuple[str, str]] = (), branches: Sequence[str] = ()
+        self,
+        streams: Sequence[str],
+        documents: Sequence[tuple[str, str]] = (),
+        branches: Sequence[str] = (),
+        puts: Sequence[Put] = (),
     ) -> None:
         """Remove whole streams with their marks, documents (collection, key), and jobs and dirty marks of branches.
 
-        All of it or nothing. Called by purges and retention alone. A stream of that name begins at 0 again; a version
-        of a document is still never used again.
+        puts: what is written in their place, whatever version there is. All of it or nothing, and also on a server
+        that is full. Called by purges and retention alone. A stream of that name begins at 0 again; a version of a
+        document is still never used again.
         """
 
     @property

@@ -55,7 +55,8 @@ class _Log(Server):
         for item in items:
             arguments += (packed(item.id), item.weight, _packed_item(item))
         keys += [self._collection_key(put.collection) for put in puts]
-        reply = self.change("append", keys, *arguments)
+        shrinks = anew and len(items) <= (expect_length or 0) and not puts
+        reply = self.change("shrink" if shrinks else "append", keys, *arguments)
         if reply.startswith(b"S"):
             return _stale(reply, expected, expect_length, puts)
         return _appended(reply, items)
@@ -204,15 +205,23 @@ class RedisStore(_Documents, Board):
     """
 
     def erase(
-        self, streams: Sequence[str], documents: Sequence[tuple[str, str]] = (), branches: Sequence[str] = ()
+        self,
+        streams: Sequence[str],
+        documents: Sequence[tuple[str, str]] = (),
+        branches: Sequence[str] = (),
+        puts: Sequence[Put] = (),
     ) -> None:
         of_streams = [key for name in streams for key in self._stream_keys(name)]
         keys = [*self.board_keys(), self.dirty_keys()[0], self._changes_key, *of_streams]
         keys += [self._collection_key(collection) for collection, _ in documents]
-        arguments: list[Value] = [len(of_streams), len(documents), len(branches)]
+        keys += [self._collection_key(put.collection) for put in puts]
+        arguments: list[Value] = [len(of_streams), len(documents), len(branches), len(puts)]
         for collection, key in documents:
             arguments += (packed(collection), packed(key))
-        self.change("erase", keys, *arguments, *map(packed, branches))
+        arguments += map(packed, branches)
+        for put in puts:
+            arguments += (packed(put.collection), packed(put.key), _packed_body(put.body))
+        self.change("erase", keys, *arguments)
 
     def scrub(self) -> bool:
         """Have the server write its append-only file anew, so that it does not keep what was removed; waits for it.
@@ -243,7 +252,7 @@ def _byte(value: int) -> bytes:
 
 
 def _stale(reply: bytes, expect: Mapping[str, int], expect_length: int | None, puts: Sequence[Put]) -> Stale:
-    """What lua/append.lua says of a compare that failed."""
+    """What lua/appending.lua says of a compare that failed."""
     kind, place, found = reply[1:].split()
     at = int(place) - 1
     if kind == b"m":
@@ -255,7 +264,7 @@ def _stale(reply: bytes, expect: Mapping[str, int], expect_length: int | None, p
 
 
 def _appended(reply: bytes, items: Sequence[Item]) -> Appended:
-    """What lua/append.lua says of an append that was done."""
+    """What lua/appending.lua says of an append that was done."""
     head, _, rest = reply[1:].partition(b"\n")
     before, length, total, mark_count, *places = map(int, head.split())
     positions: dict[str, int] = {}
@@ -284,7 +293,7 @@ def _body(mark: bytes, body: bytes) -> str:
 
 
 def _packed_item(item: Item) -> bytes:
-    """An item as lua/append.lua puts it behind position, weight and total."""
+    """An item as lua/appending.lua puts it behind position, weight and total."""
     id, kind, body = packed(item.id), packed(item.kind), _packed_body(item.body)
     return b"%d %d %b\n%b%b%b" % (len(id), len(kind), body[:1], id, kind, body[1:])
 

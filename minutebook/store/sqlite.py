@@ -175,7 +175,11 @@ class SqliteStore(_Log, _Documents, Board, Upkeep):
     """
 
     def erase(
-        self, streams: Sequence[str], documents: Sequence[tuple[str, str]] = (), branches: Sequence[str] = ()
+        self,
+        streams: Sequence[str],
+        documents: Sequence[tuple[str, str]] = (),
+        branches: Sequence[str] = (),
+        puts: Sequence[Put] = (),
     ) -> None:
         with self.writing() as connection:
             for name in streams:
@@ -184,6 +188,8 @@ class SqliteStore(_Log, _Documents, Board, Upkeep):
                 _delete_document(connection, collection, key, None)
             connection.executemany("DELETE FROM job WHERE branch = ?", [(bound(key),) for key in branches])
             connection.executemany("DELETE FROM dirty WHERE key = ?", [(bound(key),) for key in branches])
+            for put in puts:
+                _write_document(connection, put)
 
 
 def _stream(connection: Connection, name: str) -> tuple[int, int, int]:

@@ -14,7 +14,7 @@ from minutebook.pipeline.branches import memory_stream
 from minutebook.pipeline.corrections import note, retire
 from minutebook.pipeline.notices import read_notices
 from minutebook.pipeline.outcomes import Committed, Outcome, commit_outcome
-from minutebook.pipeline.purged import bury
+from minutebook.pipeline.purged import tombstone
 from minutebook.pipeline.sessions import load_session
 from minutebook.server.tokens import share
 from minutebook.store.kernel import Store
@@ -218,7 +218,7 @@ def test_what_was_purged_here_does_not_come_back(laptops: Laptops) -> None:
     one, other = laptops("a"), laptops("b")
     one.deliver(turns(3))
     one.in_step()
-    bury(other.store, KEY, reason="purge")
+    other.store.put(tombstone(KEY, time="2026-05-02T10:30:00Z", reason="purge"))
     assert not other.in_step().moved
     assert keys_of(other.store) == {}
 

@@ -32,7 +32,7 @@ from minutebook.pipeline.corrections import note, retire
 from minutebook.pipeline.notices import read_notices
 from minutebook.pipeline.offers import BY_ROLES
 from minutebook.pipeline.outcomes import Entry, Refused, memory_entry
-from minutebook.pipeline.purged import bury
+from minutebook.pipeline.purged import tombstone
 from minutebook.pipeline.sessions import load_session
 from minutebook.records import DIGEST, OBSERVATIONS, MemoryEntry
 
@@ -139,7 +139,7 @@ def test_what_a_role_recorded_is_taken_back_once_and_no_further_than_the_branch(
 def test_purged_sessions_are_not_taken_in_again(pair: Line) -> None:
     take(pair.laptop, turns(2))
     pair.sync()
-    bury(pair.box, BOXED, reason="purge")
+    pair.box.put(tombstone(BOXED, time="2026-05-02T10:30:00Z", reason="purge"))
     with pytest.raises(NotFound, match="purged"):
         send_all(pair)
     with pytest.raises(NotFound, match="purged"):

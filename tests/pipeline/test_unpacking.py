@@ -25,7 +25,7 @@ from minutebook.pipeline.following import ORIGINS
 from minutebook.pipeline.intake import accept_turns
 from minutebook.pipeline.outbox import outbox
 from minutebook.pipeline.outcomes import Entry, Outcome, commit_outcome, memory_entry
-from minutebook.pipeline.purged import bury, is_purged
+from minutebook.pipeline.purged import is_purged, tombstone
 from minutebook.pipeline.sessions import find_session, load_session
 from minutebook.pipeline.shapes import observation_data
 from minutebook.pipeline.unpacking import Unpacked, unpack
@@ -182,10 +182,10 @@ def test_other_memory_fails_too(store: Store, another: Store) -> None:
 
 def test_what_was_purged_stays_so(store: Store, another: Store) -> None:
     lines = exported(full(store))
-    bury(another, KEY, reason="purge")
+    another.put(tombstone(KEY, time="2026-05-02T10:30:00Z", reason="purge"))
     assert "purged" in taken(another, lines).failed()[KEY]
     assert find_session(another, KEY) is None
-    bury(store, "neutral:gone", reason="purge")
+    store.put(tombstone("neutral:gone", time="2026-05-02T10:30:00Z", reason="purge"))
     taken(another, exported(store))
     assert is_purged(another, "neutral:gone")
 

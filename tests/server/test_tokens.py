@@ -81,10 +81,10 @@ def test_a_token_expires(store: Store, clock: Clock) -> None:
 
 def test_a_revoked_token_is_of_no_use_at_once_and_stays_listed(store: Store, clock: Clock) -> None:
     made, text = create_token(store, "alice", [])
-    revoked = revoke_token(store, made.id)
+    revoked, listed = revoke_token(store, made.id)
     assert token_of(store, text, clock=clock) is None
-    assert list_tokens(store) == [revoked]
-    assert revoke_token(store, made.id) == revoked  # once more changes nothing
+    assert listed and list_tokens(store) == [revoked]
+    assert revoke_token(store, made.id) == (revoked, True)  # once more changes nothing
 
 
 def test_a_token_that_is_not_there_cannot_be_revoked(store: Store) -> None:

@@ -17,7 +17,7 @@ from ledgers import Counting
 from minutebook.pipeline.boxkeys import box_key
 from minutebook.pipeline.branches import BRANCHES, load_branch, memory_stream, source_stream
 from minutebook.pipeline.notices import tell
-from minutebook.pipeline.purged import bury
+from minutebook.pipeline.purged import tombstone
 from minutebook.pipeline.rows import branch_row
 from minutebook.pipeline.sessions import SESSIONS, Session
 from minutebook.records import Branch
@@ -135,7 +135,7 @@ def test_a_purged_session_is_answered_like_an_unknown_one(door: RunningDoor, nar
     session = laptop_session("gone")
     key = push(door, narrow, session, some_entries(2))
     boxed = box_key("alice", key)
-    bury(door.store, boxed, reason="purge")
+    door.store.put(tombstone(boxed, time="2026-05-02T10:30:00Z", reason="purge"))
     door.store.erase([source_stream(boxed), memory_stream(boxed)], [(SESSIONS, boxed), (BRANCHES, boxed)], [boxed])
     assert bare(door.get("/v1/status", narrow, branch=key)) == bare(door.get("/v1/status", narrow, branch="x:y"))
     again = door.post("/v1/sources", narrow, sources_body(session, some_entries(2)))

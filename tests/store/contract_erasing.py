@@ -36,6 +36,23 @@ class EraseContract:
         assert store.put(Put("c", "k", "4", if_version=3)) == Stale("c/k", 3, 0)
         assert store.put(Put("c", "k", "4")) == Document("k", 4, "4")
 
+    def test_what_is_written_in_place_of_what_is_erased(self, store: Store, another: Store, behind: Behind) -> None:
+        for text in ODD_TEXTS:
+            store.append(text, items("a"), dirty=text, puts=[Put(text, text, "1"), Put("left", text, "1")])
+            store.queue(replace(JOB, branch=text))
+        puts = [Put(text, f"stone of {text}", text * 400) for text in ODD_TEXTS]
+        again = [Put(text, text, "2", if_version=9) for text in ODD_TEXTS[:1]]
+        changes = store.changes(ODD_TEXTS[0])
+        for times in (1, 2):
+            another.erase(ODD_TEXTS, [(text, text) for text in ODD_TEXTS], ODD_TEXTS, [*puts, *again])
+            assert store.changes(ODD_TEXTS[0]) > changes
+            for put in puts:
+                assert store.get(put.collection, put.key) == Document(put.key, 1 + times, put.body)
+            assert store.get(ODD_TEXTS[0], ODD_TEXTS[0]) == Document(ODD_TEXTS[0], 1 + times, "2")
+            assert store.get(ODD_TEXTS[1], ODD_TEXTS[1]) is None
+            assert [document.version for document in store.documents("left")] == [1] * len(ODD_TEXTS)
+            assert store.jobs() == [] and behind.dirty_keys() == set()
+
     def test_jobs_and_marks_of_a_branch_are_erased_whatever_the_role(
         self, store: Store, another: Store, behind: Behind
     ) -> None:

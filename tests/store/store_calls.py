@@ -35,7 +35,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "rewind_times": lambda store: store.rewind_times(),
     "jobs": lambda store: store.jobs(),
     "wipe_board": lambda store: store.wipe_board(),
-    "erase": lambda store: store.erase(["s"], [("c", "k")], ["d"]),
+    "erase": lambda store: store.erase(["s"], [("c", "k")], ["d"], [Put("c", "stone", "1")]),
     "data_version": lambda store: store.data_version(),
 }
 READS = {"read", "find", "tip", "total_before", "get", "documents", "changes", "take_dirty", "ready", "next_ready_at"}

@@ -328,13 +328,18 @@ class StoreMachine(RuleBasedStateMachine):
         streams=st.lists(STREAMS, max_size=2),
         documents=st.lists(st.tuples(COLLECTIONS, KEYS), max_size=2),
         branches=st.lists(BRANCHES, max_size=2),
+        puts=st.lists(PUTS, max_size=2, unique_by=lambda put: (put.collection, put.key)),
     )
-    def erase(self, which: int, streams: list[str], documents: list[tuple[str, str]], branches: list[str]) -> None:
-        self.stores[which].erase(streams, documents, branches)
+    def erase(
+        self, which: int, streams: list[str], documents: list[tuple[str, str]], branches: list[str], puts: list[Put]
+    ) -> None:
+        self.stores[which].erase(streams, documents, branches, puts)
         for name in streams:
             self.streams.pop(name, None)
         for collection, key in documents:
             self.model_delete(collection, key)
+        for put in puts:
+            self.model_put(put)
         self.jobs = {job: held for job, held in self.jobs.items() if job.branch not in branches}
         self.dirty = [key for key in self.dirty if key not in branches]
         self.taken = [(taken, current and taken.key not in branches) for taken, current in self.taken]

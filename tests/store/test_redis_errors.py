@@ -24,7 +24,7 @@ from minutebook.errors import (
     StoreTooNew,
     StoreUnreachable,
 )
-from minutebook.store.kernel import Put, Tip
+from minutebook.store.kernel import Put, Stale, Tip
 
 redis = pytest.importorskip("redis")
 
@@ -301,6 +301,21 @@ def test_a_server_fills_up_and_goes_on_after_an_erase(new_redis_server: NewServe
     store.erase([], [("c", str(number)) for number in range(count)])
     assert store.append("s", items("after"))
     assert len(store.read("s")) == count + 1
+
+
+def test_a_full_server_lets_a_stream_be_written_anew_that_grows_no_longer(redis_url: str, store: RedisStore) -> None:
+    store.append("s", items("a", "b"))
+    with client_of(redis_url) as client:
+        client.config_set("maxmemory", "1mb")
+        try:
+            for more in ({"anew": True}, {"anew": True, "expect_length": 1}, {"expect_length": 2}):
+                with pytest.raises(StoreFull):
+                    store.append("s", items("b", "c"), **more)  # type: ignore[arg-type]
+            assert isinstance(store.append("s", [], anew=True, expect_length=1), Stale)
+            assert store.append("s", items("b", "c"), anew=True, expect_length=2)
+        finally:
+            client.config_set("maxmemory", "0")
+    assert [item.id for item in store.read("s")] == ["b", "c"]
 
 
 @pytest.mark.parametrize("name", sorted(CALLS))

@@ -7,7 +7,7 @@ import pytest
 from minutebook.store.redis_scripts import FOLDER, script
 
 NAMES = sorted(file.stem for file in FOLDER.glob("*.lua"))
-PARTS = {"dirty", "documents", "fence", "jobs", "once"}
+PARTS = {"appending", "dirty", "documents", "fence", "jobs", "once"}
 """Put before the scripts that name them."""
 TYPES = ("string", "hash", "zset", "prefix")
 
