@@ -1,6 +1,6 @@
 """Memory that a laptop offers to a box: what may be offered, and how it is made safe. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ PERSON = "user"
 BY_ROLES = (OBSERVATIONS, REFLECTIONS, DROPS, RETIREMENTS, GAP)
 """What a box may have lost of its workers' work; a digest is made anew."""
 BY_PERSON = (FOLD, OBSERVATIONS, REFLECTIONS, DIGEST, DROPS, RETIREMENTS)
+RECORDS = {OBSERVATIONS: "observations", REFLECTIONS: "reflections"}
 TEXTS = frozenset(["content", "reason"])
 """Names under which texts stand in an entry's data; all else is ids, times, numbers."""
 
@@ -31,8 +32,24 @@ def check_offered(entry: MemoryEntry, reach: int) -> None:
 
 def may_offer(entry: MemoryEntry) -> bool:
     """Whether a box takes such an entry where it finds the place."""
-    by_person = entry.data.get("mind", PERSON) == PERSON
-    return entry.kind in BY_ROLES or (by_person and entry.kind in BY_PERSON)
+    return entry.kind in BY_ROLES or (by_person(entry) and entry.kind in BY_PERSON)
+
+
+def by_person(entry: MemoryEntry) -> bool:
+    """Whether no role's mind made it."""
+    return bool(entry.data.get("mind", PERSON) == PERSON)
+
+
+def without_records(entry: MemoryEntry, recorded: Collection[str]) -> MemoryEntry | None:
+    """A role's entry without the records that are there already; None when nothing else is in it."""
+    name = RECORDS.get(entry.kind)
+    rows = entry.data.get(name) if name else None
+    if name is None or by_person(entry) or not isinstance(rows, list) or not rows:
+        return entry
+    new = [row for row in rows if not (isinstance(row, Mapping) and row.get("id") in recorded)]
+    if len(new) == len(rows):
+        return entry
+    return replace(entry, data={**entry.data, name: new}) if new else None
 
 
 def cleaned(redactor: Redactor, entry: MemoryEntry) -> MemoryEntry:

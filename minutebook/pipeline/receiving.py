@@ -12,8 +12,9 @@ from minutebook.pipeline.admitting import admitted, merged, opened
 from minutebook.pipeline.branches import Path, load_branch, source_stream, still_there
 from minutebook.pipeline.copies import BOX_SIDE, known_of, lengths_of
 from minutebook.pipeline.extending import extend_memory, unique_ids
+from minutebook.pipeline.folding import fold
 from minutebook.pipeline.intake import redactor_of
-from minutebook.pipeline.offers import check_offered, cleaned
+from minutebook.pipeline.offers import by_person, check_offered, cleaned, without_records
 from minutebook.pipeline.outcomes import append_memory
 from minutebook.pipeline.purged import is_purged
 from minutebook.pipeline.readings import session_key_of
@@ -134,4 +135,13 @@ def _offer(store: Store, branch: Branch, entries: Sequence[MemoryEntry], marks: 
         check_offered(entry, reach)
     boundaries = [entry.covers for entry in entries if entry.kind == FOLD]
     compacted = {ledger.COMPACTED_FROM: max(boundaries), ledger.COMPACTED_AT: max(boundaries)} if boundaries else {}
-    append_memory(store, branch, entries, advance={**compacted, **marks})
+    append_memory(store, branch, _lost_alone(store, branch, entries), advance={**compacted, **marks})
+
+
+def _lost_alone(store: Store, branch: Branch, entries: Sequence[MemoryEntry]) -> list[MemoryEntry]:
+    """Without what roles recorded on the laptop's copy and have recorded here again, to the word, since it was lost."""
+    if all(by_person(entry) for entry in entries):
+        return [*entries]
+    memory = fold(ledger.read_memory(store, branch))
+    recorded = {*memory.observations, *memory.reflections}
+    return [new for entry in entries if (new := without_records(entry, recorded)) is not None]
