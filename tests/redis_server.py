@@ -94,13 +94,17 @@ class RedisServer:
         return self.process
 
     def _answers(self, port: int, process: "subprocess.Popen[bytes]") -> bool:
-        """Whether it says PONG before it ends, or asks for the password (it has loaded then)."""
+        """Whether it says PONG before it ends: only once its data is loaded. Without the password it would ask for that
+        before it says that it is loading."""
+        greeting = f"AUTH {self.password}\r\nPING\r\n" if self.password else "PING\r\n"
         give_up_at = time.monotonic() + START_SECONDS
         while process.poll() is None and time.monotonic() < give_up_at:
             try:
                 with closing(socket.create_connection(("127.0.0.1", port), 1.0)) as connection:
-                    connection.sendall(b"PING\r\n")
-                    if connection.recv(64).startswith((b"+PONG", b"-NOAUTH")) and process.poll() is None:
+                    connection.sendall(greeting.encode())
+                    replies = connection.makefile("rb")
+                    last = [replies.readline() for _ in greeting.splitlines()][-1]
+                    if last.startswith(b"+PONG") and process.poll() is None:
                         return True
             except OSError:
                 pass
