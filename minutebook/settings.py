@@ -289,6 +289,21 @@ class Settings:
         unset="the machine's zone",
     )
     observe_subagents: bool = _setting(False, BOOLEAN, "Observe the sessions of subagents too.", project="trusted")
+    session_model: bool = _setting(
+        True,
+        BOOLEAN,
+        "Without a configured model, workers of a Pi session think with that session's own model.",
+        project="trusted",
+    )
+    notice_after_turns: int = _setting(
+        20, COUNT, "After so many turns of which nothing was recorded though it was due, the agent's user is told once."
+    )
+    ignore: tuple[str, ...] = _setting(
+        (),
+        WORDS,
+        "Globs of what is kept out: a project's folder that matches is not recorded at all, and of a tool call that names"
+        " a matching path neither arguments nor result are.",
+    )
     box_url: str | None = _setting(
         None,
         URL,

@@ -22,6 +22,7 @@ OWN_VARIABLES: Mapping[str, str] = {
     "MINUTEBOOK_STORE": "the store, a path or a URL",
     "MINUTEBOOK_BOX_TOKEN": "the token for the box",
     "MINUTEBOOK_REDIS_PASSWORD": "the password of a Redis store whose URL has none",
+    "MINUTEBOOK_OFF": "1: the hooks of agents do nothing",
     "MINUTEBOOK_DEBUG": "1: an unexpected error of `om` shows its traceback",
     "MINUTEBOOK_SESSIONS": "a folder of real session files, for tests",
 }
@@ -135,8 +136,8 @@ def resolve(
     _check_target(reading)
     if reading.errors:
         raise BadSetting("\n".join(reading.errors))
-    if reading.values.get("model") == EXTRACTIVE:
-        reading.values["model"] = None
+    if reading.values.get("model") == EXTRACTIVE:  # asked for: no session's own model thinks instead
+        reading.values |= {"model": None, "session_model": False}
     return Resolved(Settings(**reading.values), reading.origins, tuple(reading.held_back))
 
 

@@ -12,6 +12,13 @@ SECTIONS = {
         "replay": Lazy(f"{HERE}.replaying:replay", "play recorded sessions as if live, and report"),
         "ingest": Lazy(f"{HERE}.ingesting:ingest", "take session files in"),
     },
+    "In your agent": {
+        "install": Lazy(f"{HERE}.installing:install", "put Minutebook into Claude Code, Codex or Pi"),
+        "uninstall": Lazy(f"{HERE}.installing:uninstall", "take it out again"),
+        "pause": Lazy(f"{HERE}.pausing:pause", "record nothing of a project, or of anything, for now"),
+        "resume": Lazy(f"{HERE}.pausing:resume", "record again"),
+        "mcp": Lazy(f"{HERE}.mcp:mcp", "recall and search as tools of an agent, over MCP"),
+    },
     "Look": {
         "sessions": Lazy(f"{HERE}.sessions:sessions", "the sessions in the store"),
         "status": Lazy(f"{HERE}.status:status", "what is recorded, visible, due or failing"),
