@@ -289,7 +289,7 @@ class Settings:
         unset="the machine's zone",
     )
     observe_subagents: bool = _setting(False, BOOLEAN, "Observe the sessions of subagents too.", project="trusted")
-    session_model: bool = _setting(
+    session_model_allowed: bool = _setting(
         True,
         BOOLEAN,
         "Without a configured model, workers of a Pi session think with that session's own model.",

@@ -137,7 +137,7 @@ def resolve(
     if reading.errors:
         raise BadSetting("\n".join(reading.errors))
     if reading.values.get("model") == EXTRACTIVE:  # asked for: no session's own model thinks instead
-        reading.values |= {"model": None, "session_model": False}
+        reading.values |= {"model": None, "session_model_allowed": False}
     return Resolved(Settings(**reading.values), reading.origins, tuple(reading.held_back))
 
 

@@ -65,7 +65,7 @@ DEFAULTS = {
     "retry_max_seconds": 300,
     "zone": None,
     "observe_subagents": False,
-    "session_model": True,
+    "session_model_allowed": True,
     "notice_after_turns": 20,
     "ignore": (),
     "box_url": None,
