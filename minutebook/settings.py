@@ -303,6 +303,7 @@ class Settings:
         WORDS,
         "Globs of what is kept out: a project's folder that matches is not recorded at all, and of a tool call that names"
         " a matching path neither arguments nor result are.",
+        project="trusted",
     )
     box_url: str | None = _setting(
         None,

@@ -334,7 +334,6 @@ def test_what_needs_trust_003_123() -> None:
         *("show_worker_notifications", "passive", "debug_log", "compaction_max_tokens", "extract_max_tokens"),
         *("keep_recent_tokens", "flush_min_tokens", "flush_idle_seconds", "span_max_tries"),
         "notice_after_turns",
-        "notice_after_turns",
     }
 
 
