@@ -301,8 +301,8 @@ class Settings:
     ignore: tuple[str, ...] = _setting(
         (),
         WORDS,
-        "Globs of what is kept out: a project's folder that matches is not recorded at all, and of a tool call that names"
-        " a matching path neither arguments nor result are.",
+        "Globs of what is kept out: a project's folder that matches is not recorded at all, and of a tool call that"
+        " names a matching path neither arguments nor result are.",
         project="trusted",
     )
     box_url: str | None = _setting(
