@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check compose-check format bench mutants eval fuzz kills faults docs clean
+.PHONY: demo test test-hosts check compose-check format bench mutants eval fuzz kills faults docs clean
 
 demo: $(READY)
 	@rm -f demo.sqlite demo.sqlite.* demo.sqlite-*
@@ -12,6 +12,11 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto
+
+# The real Claude Code, Codex and Pi, installed into .hosts, against scripted model servers; CONTRIBUTING.md
+test-hosts: $(READY)
+	@$(BIN)/python -m tests.real.programs install
+	MINUTEBOOK_HOSTS=1 $(BIN)/python -m pytest -n 2 tests/real tests/hosts/test_pi_migrations.py
 
 check: $(READY)
 	$(BIN)/ruff check .

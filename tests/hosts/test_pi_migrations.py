@@ -2,13 +2,13 @@
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import programs
 import pytest
 
 from minutebook.hosts.pi import reader
@@ -17,9 +17,7 @@ from minutebook.pipeline.intake import accept_turns
 from minutebook.records import SourceEntry
 from minutebook.store.sqlite import SqliteStore
 
-PI = os.environ.get("PI_BIN", "")
-"""The cli.js of an installed Pi; NODE_BIN: a node that can run it."""
-NODE = os.environ.get("NODE_BIN") or shutil.which("node") or ""
+PI, NODE = programs.pi_if_there()
 OPENING = "const { SessionManager } = await import(process.argv[1]); SessionManager.open(process.argv[2]);"
 
 Rewrite = Callable[[Path], None]
@@ -80,7 +78,7 @@ def by_pi(path: Path) -> None:
     subprocess.run(command, check=True, env=environment, timeout=60)
 
 
-needs_pi = pytest.mark.skipif(not (PI and NODE), reason="no Pi: set PI_BIN (its cli.js) and NODE_BIN")
+needs_pi = pytest.mark.skipif(not (PI and NODE), reason="no Pi: `make test-hosts` installs it")
 both_ways = pytest.mark.parametrize("rewrite", [by_hand, pytest.param(by_pi, marks=needs_pi)])
 
 
