@@ -1,6 +1,6 @@
 """The real programs that Minutebook lives in: where they are, and how to get them.
 
-A variable (CLAUDE_BIN, CODEX_BIN, NODE_BIN, PI_BIN, TSC_BIN) names one that is there already. Else they are in `.hosts`,
+A variable (CLAUDE_BIN, CODEX_BIN, NODE_BIN, PI_BIN, TSC_BIN) names one that is there already. Else they are in .hosts,
 where `python -m tests.real.programs install` puts them with npm. One that is missing is skipped, but not in CI.
 """
 
@@ -95,7 +95,7 @@ def install() -> int:
     if _is_installed() or all(map(_named, NAMED)):
         return 0
     if shutil.which("npm") is None:
-        print("no npm (Debian: apt-get install npm); it fetches the programs into .hosts")
+        sys.stderr.write("no npm (Debian: apt-get install npm); it fetches the programs into .hosts\n")
         return 1
     FOLDER.mkdir(exist_ok=True)
     wanted = [f"{name}@{version}" for name, version in PACKAGES.items()]
@@ -109,7 +109,7 @@ def _named(variable: str) -> bool:
 
 def main(arguments: Sequence[str]) -> int:
     if list(arguments) != ["install"]:
-        print("usage: python -m tests.real.programs install")
+        sys.stderr.write("usage: python -m tests.real.programs install\n")
         return 2
     return install()
 
