@@ -20,6 +20,7 @@ MinutebookError                   exit code 1
 │   ├── BoxRefused                the token is missing, expired, revoked or not for this
 │   └── BoxDiverged               this machine and the box hold different entries at the same place
 ├── CompactionOpen                another boundary is being composed on this branch
+├── HostFailed                    the installed program of a host did not do what it was asked
 └── ThinkingFailed                a role's run ended without an outcome
     ├── SpanFailed                this span is the cause: it is halved, and at last listed as a gap
     └── ProviderFailed            the provider is the cause: back off, count nothing against the span
@@ -118,6 +119,10 @@ class BoxDiverged(BoxFailed):
 
 class CompactionOpen(MinutebookError):
     """Another boundary is being composed on this branch."""
+
+
+class HostFailed(MinutebookError):
+    """The installed program of a host is missing, ended, was too slow, or said something else than was asked."""
 
 
 class ThinkingFailed(MinutebookError):
