@@ -29,7 +29,7 @@ or it is nothing, and its own limit is compaction_max_tokens."""
 ANSWERING = ("SessionStart", "UserPromptSubmit", "PostToolUse")
 """Events at which a hook may put text into the context."""
 EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "PostCompact", "Stop", "SessionEnd")
-PASSED_ON = ("MINUTEBOOK_HOME", "MINUTEBOOK_STORE")
+PASSED_ON = ("MINUTEBOOK_HOME", "MINUTEBOOK_STORE", "MINUTEBOOK_CONFIG", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
 """Codex clears the environment of an MCP server but for these."""
 TRUST_BY_HAND = (
     "Codex runs a hook only after you have trusted it: start `codex`, type /hooks, look at Minutebook's hooks and "
