@@ -3,7 +3,9 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from minutebook.hosts.delivering import Delivered
 from minutebook.pipeline.deliveries import Reading
+from minutebook.pipeline.sessions import session_key
 from minutebook.pipeline.sourcetext import entry_tokens
 from minutebook.records import SourceEntry
 
@@ -32,6 +34,8 @@ class Report:
 
     def add(self, reading: Reading) -> None:
         """Count what a reading holds."""
+        if reading.head is not None and not self.session:
+            self.session, self.agent = session_key(reading.head), reading.head.agent
         sources = [event for event in reading.events if isinstance(event, SourceEntry)]
         self.entries += len(sources)
         self.prompts += sum(entry.typed for entry in sources)
@@ -40,3 +44,10 @@ class Report:
         self.unknown.update(reading.unknown)
         self.skipped.update(reading.skipped)
         self.broken += reading.broken
+
+    def came(self, done: Delivered) -> None:
+        """Note what came of taking it in."""
+        self.session = done.session or self.session
+        self.purged = done.purged
+        self.new, self.duplicates, self.versions = done.new, done.duplicates, done.versions
+        self.branches.update(dict.fromkeys(done.branches))

@@ -16,14 +16,11 @@ from minutebook.cli.options import JSON, placed
 from minutebook.cli.place import Place
 from minutebook.cli.showing import remark, write_json
 from minutebook.errors import BadTranscript
+from minutebook.hosts.delivering import STEP_BYTES, deliver, read_before, readings, size_of
 from minutebook.hosts.detecting import detect, holds_export
-from minutebook.pipeline.deliveries import Reading
-from minutebook.pipeline.intake import accept_turns, mark_ended
-from minutebook.pipeline.sessions import Session, find_session, list_sessions, session_key
+from minutebook.pipeline.intake import mark_ended
+from minutebook.pipeline.sessions import find_session
 from minutebook.zones import machine_zone
-
-STEP_BYTES = 1024 * 1024
-"""A file is read and taken in by so much at a time."""
 
 
 @click.command(short_help="take session files in")
@@ -50,10 +47,9 @@ def ingest(
 
     settings = place.settings
     files, reports = found_files(paths)
-    known = _known(place, estimate)
-    with _progress(sum(map(_size, files)), shown=not as_json) as advance:
+    with _progress(sum(map(size_of, files)), shown=not as_json) as advance:
         for file in files:
-            reports.append(_one(place, file, known, estimate=estimate, zone=settings.zone, advance=advance))
+            reports.append(_one(place, file, estimate=estimate, zone=settings.zone, advance=advance))
             _say(reports[-1], as_json, estimate)
     for report in reports:
         if report.error:
@@ -108,76 +104,26 @@ def _is_meant(file: Path) -> bool:
         return False
 
 
-def _known(place: Place, estimate: bool) -> dict[str, Session]:
-    """Sessions by the file they were read from, the one touched last where several were. An estimate makes no store."""
-    if estimate and not place.may_have_store():
-        return {}
-    return {session.path: session for session in reversed(list_sessions(place.store)) if session.path}
-
-
-def _one(
-    place: Place, file: Path, known: Mapping[str, Session], *, estimate: bool, zone: str | None, advance: Any
-) -> Report:
+def _one(place: Place, file: Path, *, estimate: bool, zone: str | None, advance: Any) -> Report:
     report = Report(path=str(file))
     try:
         report.host, reader = detect(file)
-        session = known.get(str(file))
-        for reading in readings(reader, file, session.cursor if session else None, advance):
-            report.add(reading)
-            if reading.head is not None and not report.session:
-                report.session, report.agent = session_key(reading.head), reading.head.agent
-            if not estimate and _says_something(reading, session):
-                _accept(place, reading, report, zone or machine_zone())
+        if estimate:
+            for reading in readings(reader, file, _cursor(place, reader, file), advance):
+                report.add(reading)
+        else:
+            report.came(
+                deliver(place.store, report.host, file, zone=zone or machine_zone(), each=report.add, advance=advance)
+            )
     except BadTranscript as error:
         report.error = str(error)
     return report
 
 
-def _says_something(reading: Reading, session: Session | None) -> bool:
-    """Whether there is anything since the cursor: a file that did not change does not make its session the latest."""
-    if session is None or reading.events or reading.replaced or (reading.ended and not session.ended):
-        return True
-    return _offset(reading.cursor) != _offset(session.cursor)
-
-
-def _accept(place: Place, reading: Reading, report: Report, zone: str) -> None:
-    done = accept_turns(place.store, reading, path=report.path, zone=zone)
-    report.session = done.session or report.session
-    report.purged = report.purged or done.purged
-    report.new += done.new
-    report.duplicates += done.duplicates
-    report.versions += done.versions
-    report.branches.update(dict.fromkeys(done.branches))
-
-
-def readings(reader: Any, file: Path, cursor: Mapping[str, Any] | None, advance: Any) -> Iterator[Reading]:
-    """The file from the cursor on, step by step, so that a large one is not held in memory at once."""
-    size = _size(file)
-    began = _offset(cursor) if cursor else 0
-    step = STEP_BYTES
-    stop = began + step
-    while True:
-        reading: Reading = reader.read(file, cursor, stop=stop if stop < size else None)
-        at = _offset(reading.cursor)
-        advance(file, at, size)
-        yield reading
-        if stop >= size:
-            return
-        step = step * 2 if at == began else STEP_BYTES  # a record longer than the step is not read ever again
-        cursor, began = reading.cursor, at
-        stop = max(stop, at) + step
-
-
-def _offset(cursor: Mapping[str, Any]) -> int:
-    offset = cursor.get("offset", 0)
-    return offset if isinstance(offset, int) else 0
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except OSError:
-        return 0
+def _cursor(place: Place, reader: Any, file: Path) -> Mapping[str, Any] | None:
+    """Where the file was read to. An estimate makes no store."""
+    session = read_before(place.store, reader, file) if place.may_have_store() else None
+    return session.cursor if session else None
 
 
 def _end_what_is_over(place: Place, reports: Sequence[Report]) -> None:

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from transcripts import SAMPLES, Sample, encoded
 
-from minutebook.cli.ingesting import readings
 from minutebook.errors import BadTranscript
+from minutebook.hosts.delivering import readings
 from minutebook.hosts.detecting import READERS, detect
 from minutebook.pipeline.branches import Path as SourcePath
 from minutebook.pipeline.branches import find_branch

@@ -8,7 +8,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[2] / "minutebook"
 
 DOORS = {
-    "accept_turns": {"cli/ingesting.py", "workers/replaying.py", "hosts/python_api.py"},
+    "accept_turns": {"hosts/delivering.py", "hosts/python_api.py", "workers/replaying.py"},
     "due_roles": {"workers/engine.py", "workers/dispatching.py", "workers/runner.py", "pipeline/status.py"},
     "ask_model": {"workers/choosing.py"},
     "commit_outcome": {"workers/runner.py"},
