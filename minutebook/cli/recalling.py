@@ -4,10 +4,10 @@ import click
 
 from minutebook.cli.lazy import complain
 from minutebook.cli.options import JSON, placed
-from minutebook.cli.paging import pages_of
 from minutebook.cli.place import NOTHING_YET, Place
 from minutebook.cli.showing import write, write_json
 from minutebook.errors import BadInput
+from minutebook.pipeline.paging import pages_of
 from minutebook.pipeline.recall import Recalled, checked_id, recall
 from minutebook.pipeline.sourcetext import entry_text
 

@@ -7,14 +7,30 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from minutebook.workers.showing import UNREADABLE_TIME, local_minute, zone_of
+from minutebook.pipeline.wording import UNKNOWN_TIME, counted, harmless, minute, one_line, seconds, tokens
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
 
+__all__ = [
+    "UNKNOWN_TIME",
+    "cell_len",
+    "console",
+    "counted",
+    "fitted",
+    "harmless",
+    "minute",
+    "one_line",
+    "remark",
+    "seconds",
+    "show",
+    "tokens",
+    "write",
+    "write_json",
+]
+
 PIPED_WIDTH = 140
-UNKNOWN_TIME = "Unknown time"
 
 
 def write(text: str, *, end: str = "\n") -> None:
@@ -84,48 +100,3 @@ def cell_len(text: str) -> int:
     from rich.cells import cell_len as cells
 
     return cells(text)
-
-
-def harmless(text: str) -> str:
-    """The text with control characters (but line breaks and tabs) and invisible direction marks written out."""
-    if text.isprintable():
-        return text
-    return "".join(_shown(c) for c in text)
-
-
-def one_line(text: str) -> str:
-    """The text on one line, harmless."""
-    return harmless(" ".join(text.split()))
-
-
-def _shown(c: str) -> str:
-    if c in "\n\t" or c.isprintable() or not (ord(c) < 32 or 127 <= ord(c) < 160 or c in _DIRECTIONS):
-        return c
-    return f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}"
-
-
-_DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-
-
-def tokens(count: int) -> str:
-    """Tokens for people: grouped by thousands, marked as an estimate (003-103)."""
-    return f"~{count:,}"
-
-
-def counted(count: int, one: str, many: str = "") -> str:
-    """`1 entry`, `2 entries`."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
-def minute(time: str, zone: str) -> str:
-    """A time to the minute in the session's zone, or `Unknown time`."""
-    shown = local_minute(time, zone_of(zone))
-    return UNKNOWN_TIME if shown == UNREADABLE_TIME else shown
-
-
-def seconds(count: float) -> str:
-    """A span of time for people: 45 s, 3 min, 2 h, 5 d."""
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if count >= 2 * size:
-            return f"{count / size:.0f} {unit}"
-    return f"{count:.0f} s"

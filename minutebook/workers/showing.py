@@ -1,20 +1,36 @@
 """The text forms in which a mind sees sources and records. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime
 from typing import TypeVar
-from zoneinfo import ZoneInfo
 
 from minutebook.pipeline.excerpts import head_and_tail
 from minutebook.pipeline.questions import Candidate
 from minutebook.pipeline.shapes import TIMESTAMP, one_line
+from minutebook.pipeline.wording import UNREADABLE_TIME, local_minute, zone_of
 from minutebook.records import Observation, Reflection, SourceEntry
 from minutebook.workers.contract import Shown, Weighed
+
+__all__ = [
+    "NONE_YET",
+    "SEPARATOR",
+    "UNREADABLE_TIME",
+    "candidate_line",
+    "fitting",
+    "header_of",
+    "is_minute",
+    "line_cost",
+    "lines_or_none",
+    "local_minute",
+    "newest_first",
+    "shown_text",
+    "weighed_line",
+    "zone_of",
+]
 
 SEPARATOR = "\n\n"
 """Between two source blocks; counted in the chunk cap."""
 NONE_YET = "(none yet)"
-UNREADABLE_TIME = "????-??-?? ??:??"
 MINUTE = "%Y-%m-%d %H:%M"
 NAME_CHARACTERS = 80
 
@@ -48,29 +64,6 @@ def candidate_line(record: Candidate) -> str:
 def lines_or_none(lines: Iterable[str]) -> str:
     """The lines of a list, or the words for an empty one."""
     return "\n".join(lines) or NONE_YET
-
-
-def zone_of(name: str) -> tzinfo:
-    """The time zone of an IANA name; UTC for one that is not known."""
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        return UTC
-
-
-def local_minute(time: str, zone: tzinfo) -> str:
-    """An ISO time (UTC where it names no offset) as YYYY-MM-DD HH:MM in the zone; question marks if unreadable."""
-    try:
-        read = datetime.fromisoformat(time)
-        moment = read if read.tzinfo else read.replace(tzinfo=UTC)
-        return format_minute(moment.astimezone(zone))
-    except (ValueError, OverflowError):
-        return UNREADABLE_TIME
-
-
-def format_minute(moment: datetime) -> str:
-    """YYYY-MM-DD HH:MM, the year with four digits on every platform."""
-    return f"{moment.year:04}-{moment:%m-%d %H:%M}"
 
 
 def is_minute(text: str) -> bool:

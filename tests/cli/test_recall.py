@@ -9,9 +9,9 @@ from commands import Om, data_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutebook.cli.paging import pages_of
 from minutebook.pipeline.branches import load_branch
 from minutebook.pipeline.outcomes import Entry, append_memory, memory_entry
+from minutebook.pipeline.paging import pages_of
 from minutebook.records import OBSERVATIONS, REFLECTIONS, Part
 from minutebook.store.kernel import Store
 
