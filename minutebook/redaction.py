@@ -11,6 +11,7 @@ from dataclasses import replace
 from hmac import digest
 
 from minutebook.assigned_secrets import ASSIGNED, KEYWORDS, OPTION, assigned_secret, looks_random, token_like
+from minutebook.private_spans import entry_without_private, without_private
 from minutebook.records import Part, SourceEntry
 
 Hit = tuple[str, int, int]
@@ -38,7 +39,8 @@ class Redactor:
         self._key = key
 
     def redact(self, text: str) -> str:
-        """The text with every secret found replaced. Idempotent, and never raises on any str."""
+        """The text with every private span and every secret found replaced. Idempotent, never raises on any str."""
+        text = without_private(text)
         for _ in range(MOST_PASSES):
             hits = found(text)
             if not hits:
@@ -48,6 +50,7 @@ class Redactor:
 
     def redact_entry(self, entry: SourceEntry) -> SourceEntry:
         """The entry with the text of every part redacted; names, ids and all other fields are untouched."""
+        entry = entry_without_private(entry)
         texts = [self.redact(part.text) for part in entry.parts]
         if texts == [part.text for part in entry.parts]:
             return entry

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, ClassVar, Protocol, TypeVar
 from minutebook.errors import BadTranscript
 from minutebook.hosts.lines import Lines, Row
 from minutebook.hosts.reading import HostCompaction, ImportedMemory, Reading, SessionHead
+from minutebook.private_spans import without_private
 from minutebook.records import RawPointer, SourceEntry, content_id
 
 CURSOR_VERSION = 1
@@ -137,8 +138,8 @@ class Walk:
 
     def derived_id(self, *parts: str) -> str:
         """An id for a row that has none, from what it says. A word-for-word repeat gets a number, so a rewritten file
-        with the same content has the same ids, wherever in it they stand."""
-        base = content_id(*parts)
+        with the same content has the same ids, wherever in it they stand. Private spans have no part in it."""
+        base = content_id(*map(without_private, parts))
         seen = self.repeats.get(base, 0)
         remember(self.repeats, base, seen + 1)
         return numbered(base, seen)

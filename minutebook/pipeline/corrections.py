@@ -16,6 +16,7 @@ from minutebook.pipeline.readings import session_of
 from minutebook.pipeline.recall import checked_id
 from minutebook.pipeline.remembering import seen_memory
 from minutebook.pipeline.shapes import counted_observation, cut_content, observation_data, one_line
+from minutebook.private_spans import without_private
 from minutebook.records import (
     DROPS,
     NOTE,
@@ -68,7 +69,7 @@ def note(
         custom_type=NOTE,
         time=time,
         parts=(Part(kind="text", text=clean),),
-        text_sha256=sha256(text.strip().encode("utf-8", "surrogatepass")).hexdigest(),
+        text_sha256=sha256(without_private(text.strip()).encode("utf-8", "surrogatepass")).hexdigest(),
     )
     _append_source(store, branch, source)
     observation = counted_observation(

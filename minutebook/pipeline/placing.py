@@ -9,6 +9,7 @@ from minutebook.pipeline.branches import Path, Segment, least, list_branches, lo
 from minutebook.pipeline.deliveries import HostCompaction, ImportedMemory
 from minutebook.pipeline.sessions import Session
 from minutebook.pipeline.sourcetext import entry_text
+from minutebook.private_spans import entry_without_private
 from minutebook.records import Branch, SourceEntry, record
 from minutebook.store import codec
 from minutebook.store.kernel import Store
@@ -135,9 +136,13 @@ class Places:
 
 
 def with_hash(event: Event) -> Event:
-    """A source entry with the hash of its raw text, which tells one version of an entry from another."""
+    """A source entry with the hash of its raw text, which tells one version of an entry from another.
+
+    Its private spans leave first: by a hash of them they could be guessed.
+    """
     if not isinstance(event, SourceEntry):
         return event
+    event = entry_without_private(event)
     raw = entry_text(event).encode("utf-8", "surrogatepass")
     object.__setattr__(event, "text_sha256", sha256(raw).hexdigest())  # in place: a copy costs more than the hash
     return event
