@@ -32,6 +32,10 @@ NOTE = "om.note"
 """custom_type of a note that a person wrote with `om note`; ours, so never observed."""
 INJECTED = "om.injected"
 """custom_type of a block that we put into the host's context; ours, so never observed."""
+HOST_SUMMARY = "om.host_summary"
+"""custom_type of the summary that a host wrote when it compacted: it retells entries that are there already."""
+UNOBSERVED = (NOTE, INJECTED, HOST_SUMMARY)
+"""The custom types that weigh nothing and are never observed, extracted or searched."""
 
 
 R = TypeVar("R")
@@ -88,7 +92,7 @@ class SourceEntry:
     the nearest source entry where the host's parent is metadata; None where the host gives none.
     time: ISO UTC or "" when the host gives none. call_id: the tool call that a tool_result answers.
     typed: a prompt that a person typed. moved: the host says that this entry follows `parent` and not the tip.
-    text_sha256: of the raw text before redaction (set by intake).
+    text_sha256: of the raw text before redaction, but without private spans (set by intake).
     """
 
     id: str

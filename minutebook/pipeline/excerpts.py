@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from minutebook.pipeline.quoting import harmless
 from minutebook.pipeline.sourcetext import entry_text
-from minutebook.records import INJECTED, NOTE, Placed
+from minutebook.records import UNOBSERVED, Placed
 from minutebook.tokens import estimate_tokens
 
 LINE_CHARACTERS = {"user": 1_200, "assistant": 600, "tool_result": 240, "custom": 240, "branch_summary": 600}
@@ -44,9 +44,9 @@ def head_and_tail_tokens(text: str, max_tokens: int) -> str:
     return head_and_tail(text, low)
 
 
-def is_ours(placed: Placed) -> bool:
-    """A note, or a block that we put into the context: never observed, never extracted."""
-    return placed.entry.custom_type in (NOTE, INJECTED)
+def is_unobserved(placed: Placed) -> bool:
+    """A note, a block that we put into the context, a summary of the host's own: never observed, never extracted."""
+    return placed.entry.custom_type in UNOBSERVED
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ def extract_lines(entries: Sequence[Placed], max_tokens: int, *, unread: int = 0
 
 def _says_something(placed: Placed) -> bool:
     entry = placed.entry
-    return not is_ours(placed) and (entry.role == "tool_result" or bool(entry_text(entry).strip()))
+    return not is_unobserved(placed) and (entry.role == "tool_result" or bool(entry_text(entry).strip()))
 
 
 def _hidden_line(count: int) -> str:

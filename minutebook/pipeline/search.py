@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from minutebook.pipeline.branches import Path
-from minutebook.pipeline.excerpts import is_ours
+from minutebook.pipeline.excerpts import is_unobserved
 from minutebook.pipeline.folding import Tombstone, fold
 from minutebook.pipeline.quoting import harmless
 from minutebook.pipeline.remembering import seen_memory
@@ -229,7 +229,7 @@ def _of_branch(store: Store, branch: Branch) -> Iterator[tuple[str, Hit, float]]
         yield "", *_record(branch, "reflection", reflection.record, "", state, REFLECTION_WEIGHT, gone)
     path = Path(store, branch)
     for placed in path.walk():
-        if not is_ours(placed):
+        if not is_unobserved(placed):
             yield path.owner(placed.position).key, *_source(branch, placed.entry, cited.get(placed.entry.id, ()))
 
 

@@ -1,6 +1,6 @@
 """A source entry as text: the one form in which the observer is sent it and recall shows it. Pure."""
 
-from minutebook.records import INJECTED, NOTE, Part, SourceEntry
+from minutebook.records import UNOBSERVED, Part, SourceEntry
 from minutebook.tokens import IMAGE_TOKENS, estimate_tokens
 
 
@@ -33,8 +33,8 @@ def entry_tokens(entry: SourceEntry) -> int:
 
 
 def weight_of(entry: SourceEntry) -> int:
-    """An entry's weight in the log: nothing for what is ours, which is never observed."""
-    return 0 if entry.custom_type in (NOTE, INJECTED) else entry_tokens(entry)
+    """An entry's weight in the log: nothing for what is never observed."""
+    return 0 if entry.custom_type in UNOBSERVED else entry_tokens(entry)
 
 
 def renders_to_nothing(entry: SourceEntry) -> bool:

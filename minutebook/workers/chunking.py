@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 
 from minutebook.pipeline.branches import Path
-from minutebook.pipeline.excerpts import head_and_tail_tokens, is_ours
+from minutebook.pipeline.excerpts import head_and_tail_tokens, is_unobserved
 from minutebook.pipeline.sourcetext import entry_text, renders_to_nothing
 from minutebook.records import Placed
 from minutebook.settings import OBSERVER_CHUNK_SMALLEST_TOKENS
@@ -70,7 +70,7 @@ def take_chunk(path: Path, start: int, *, cap_tokens: int, zone: tzinfo, max_ent
 
 def is_sendable(placed: Placed) -> bool:
     """Whether the observer is sent it: not ours, and not rendered to nothing (003-001, 003-003)."""
-    return not is_ours(placed) and not renders_to_nothing(placed.entry)
+    return not is_unobserved(placed) and not renders_to_nothing(placed.entry)
 
 
 def _walk(path: Path, start: int) -> Iterator[Placed]:

@@ -11,7 +11,7 @@ from fuzz.seen import SeenBranch
 from minutebook.pipeline import ledger
 from minutebook.pipeline.checkpoints import LINKS, PAGES, TOTALS
 from minutebook.pipeline.compaction import EXTRACT_ENTRIES, Composition, look_at_memory
-from minutebook.pipeline.excerpts import is_ours
+from minutebook.pipeline.excerpts import is_unobserved
 from minutebook.pipeline.folding import Memory, fold
 from minutebook.pipeline.pages import page_of
 from minutebook.pipeline.projection import compaction_projection, digest_budget
@@ -149,4 +149,4 @@ def _lost_of_extract(what: str, before: Sequence[Placed], observed: int, shown: 
 
 def says_something(placed: Placed) -> bool:
     """Not ours, and not empty."""
-    return not is_ours(placed) and (placed.entry.role == "tool_result" or bool(entry_text(placed.entry).strip()))
+    return not is_unobserved(placed) and (placed.entry.role == "tool_result" or bool(entry_text(placed.entry).strip()))

@@ -9,7 +9,7 @@ import pytest
 from minutebook.hosts.claude_code import reader
 from minutebook.hosts.detecting import detect
 from minutebook.hosts.reading import HostCompaction, Reading
-from minutebook.records import INJECTED, SourceEntry
+from minutebook.records import HOST_SUMMARY, INJECTED, SourceEntry
 
 FILES = [
     "cc-01-summaries-2.0.76",
@@ -103,10 +103,11 @@ def test_real_compaction_goes_on_at_the_last_source(sessions_dir: Path):
     reading = reader.read(sessions_dir / "cc-04-micro-and-compaction.jsonl")
     (compaction,) = compactions(reading)
     at = reading.events.index(compaction)
-    before, after = reading.events[at - 1], reading.events[at + 1]
-    assert isinstance(before, SourceEntry) and isinstance(after, SourceEntry)
-    assert (compaction.after, after.parent) == (before.id, before.id)
-    assert not any("session is being continued" in part.text for entry in sources(reading) for part in entry.parts)
+    before, summary, after = reading.events[at - 1], reading.events[at + 1], reading.events[at + 2]
+    assert isinstance(before, SourceEntry) and isinstance(summary, SourceEntry) and isinstance(after, SourceEntry)
+    assert (compaction.after, summary.parent, after.parent) == (before.id, before.id, summary.id)
+    assert [e for e in sources(reading) if e.custom_type == HOST_SUMMARY] == [summary]
+    assert summary.parts[0].text.startswith("This session is being continued")
 
 
 def test_tool_results_of_one_record_get_numbered_ids(read):
@@ -199,14 +200,15 @@ def test_boundary_names_the_first_kept_source(read):
     )
     (compaction,) = compactions(reading)
     assert (compaction.id, compaction.first_kept, compaction.after) == ("b", "v", "v")
-    assert [entry.id for entry in sources(reading)] == ["u", "v", "w"]
-    assert sources(reading)[-1].parent == "v"
-    assert reading.skipped["compact_summary"] == 1
+    assert [(entry.id, entry.parent) for entry in sources(reading)] == [("u", None), ("v", "u"), ("s", "v"), ("w", "s")]
+    summary = sources(reading)[2]
+    assert (summary.role, summary.custom_type, summary.typed) == ("custom", HOST_SUMMARY, False)
 
 
 def test_summary_without_a_boundary_is_a_compaction_too(read):
     reading = read(said("u", "hi"), said("s", "This session is being continued", "u", isCompactSummary=True))
     assert [c.id for c in compactions(reading)] == ["s"]
+    assert [entry.custom_type for entry in sources(reading)] == ["", HOST_SUMMARY]
 
 
 def test_late_summary_is_not_taken_for_an_older_boundarys(read):

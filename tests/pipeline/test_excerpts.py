@@ -8,7 +8,7 @@ from builders import call, entry, reply, result, say
 
 from minutebook.pipeline.excerpts import extract_lines, head_and_tail, head_and_tail_tokens
 from minutebook.pipeline.sourcetext import entry_text
-from minutebook.records import INJECTED, NOTE, Part, Placed, SourceEntry
+from minutebook.records import UNOBSERVED, Part, Placed, SourceEntry
 from minutebook.tokens import estimate_tokens
 
 
@@ -120,8 +120,8 @@ def test_many_prompts_leave_room_for_the_newest_work() -> None:
     assert shown[:-1] == [f"p{at}" for at in range(50 - len(shown) + 1, 50)], "the newest prompts"
 
 
-def test_our_own_blocks_and_notes_are_not_quoted_and_not_counted() -> None:
-    ours = [entry("custom", Part(kind="text", text=f"ours {kind}"), custom_type=kind) for kind in (INJECTED, NOTE)]
+def test_what_is_never_observed_is_not_quoted_and_not_counted() -> None:
+    ours = [entry("custom", Part(kind="text", text=f"ours {kind}"), custom_type=kind) for kind in UNOBSERVED]
     assert extracted([*ours, entry("assistant", Part(kind="thinking", text="")), say("hello", id="p")]) == [
         "- user (p): hello"
     ]

@@ -16,7 +16,7 @@ from minutebook.pipeline.corrections import note
 from minutebook.pipeline.deliveries import Reading
 from minutebook.pipeline.intake import WINDOW, accept_turns, mark_ended, own_branch, redactor_of
 from minutebook.pipeline.sessions import load_session
-from minutebook.records import INJECTED, NOTE, Part, SourceEntry
+from minutebook.records import HOST_SUMMARY, INJECTED, NOTE, Part, SourceEntry
 from minutebook.store import codec
 from minutebook.store.kernel import Store
 from minutebook.store.sqlite import SqliteStore
@@ -176,13 +176,13 @@ def test_the_same_id_with_another_text_is_kept_as_a_version_and_counted(store: S
     assert load_session(store, "neutral:s1").versions == 2
 
 
-def test_notes_and_injected_blocks_weigh_nothing_003_048(store: Store) -> None:
+def test_what_is_never_observed_weighs_nothing_003_048(store: Store) -> None:
     ours = [
         entry("custom", Part(kind="text", text="w" * 400), id=id_, custom_type=kind)
-        for id_, kind in (("n", NOTE), ("i", INJECTED), ("h", "hook"))
+        for id_, kind in (("n", NOTE), ("i", INJECTED), ("s", HOST_SUMMARY), ("h", "hook"))
     ]
     take(store, ours)
-    assert weights(store) == {"n": 0, "i": 0, "h": 100}
+    assert weights(store) == {"n": 0, "i": 0, "s": 0, "h": 100}
 
 
 def test_secrets_are_gone_before_the_first_write(store: Store, tmp_path: Path) -> None:

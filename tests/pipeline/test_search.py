@@ -8,7 +8,7 @@ from builders import call, concluded, deliver, entry, observed, reply, result, s
 from memories import batch, conversation, reflected, turns
 
 from minutebook.pipeline.search import Hit, search, snippet, terms, wanted_words
-from minutebook.records import INJECTED, Branch, Part
+from minutebook.records import UNOBSERVED, Branch, Part
 from minutebook.store.kernel import Store
 from minutebook.store.sqlite import SqliteStore
 
@@ -131,9 +131,9 @@ def test_hits_say_where_and_when(store: Store, branch: Branch) -> None:
     )
 
 
-def test_our_own_blocks_are_not_found(store: Store) -> None:
-    ours = entry("custom", Part(kind="text", text="quokka"), custom_type=INJECTED)
-    assert found(store, deliver(store, [say("hello"), ours]), "quokka") == []
+def test_what_is_never_observed_is_not_found(store: Store) -> None:
+    ours = [entry("custom", Part(kind="text", text="quokka"), custom_type=kind) for kind in UNOBSERVED]
+    assert found(store, deliver(store, [say("hello"), *ours]), "quokka") == []
 
 
 def test_equal_matches_come_in_one_order_records_first_then_the_later(store: Store) -> None:

@@ -28,7 +28,7 @@ from minutebook.pipeline.deliveries import HostCompaction
 from minutebook.pipeline.outcomes import Committed, Outcome, Refused, commit_outcome
 from minutebook.pipeline.recall import recall
 from minutebook.pipeline.sourcetext import entry_text
-from minutebook.records import INJECTED, NOTE, OBSERVATIONS, Part
+from minutebook.records import HOST_SUMMARY, INJECTED, NOTE, OBSERVATIONS, UNOBSERVED, Part
 from minutebook.settings import Settings
 from minutebook.store.kernel import Store
 from minutebook.tokens import estimate_tokens
@@ -48,13 +48,14 @@ def test_only_source_entries_after_the_coverage_are_sent_oldest_first_003_001(st
         result("a.py"),
         entry("custom", Part(kind="text", text="<memory>ours</memory>"), custom_type=INJECTED),
         entry("custom", Part(kind="text", text="a note by hand"), custom_type=NOTE),
+        entry("custom", Part(kind="text", text="what the host made of it"), custom_type=HOST_SUMMARY),
         entry("custom", Part(kind="text", text="of an extension"), custom_type="todo"),
         entry("branch_summary", Part(kind="text", text="what the other branch did")),
     ]
     branch = deliver(store, before)
     remember(store, branch, observations=[observed("earlier")], reflections=[concluded("durable")])
     deliver(store, [*new[:4], HostCompaction(id="c1", first_kept=new[2].id), *new[4:]])
-    sent = [each for each in new if each.custom_type not in (INJECTED, NOTE)]
+    sent = [each for each in new if each.custom_type not in UNOBSERVED]
     assert texts(chunk_of(store, branch)) == [entry_text(each) for each in sent]
 
 

@@ -13,7 +13,7 @@ from minutebook.hosts.lines import Row
 from minutebook.hosts.reading import HostCompaction, Reading, SessionHead
 from minutebook.hosts.usage import context_tokens
 from minutebook.hosts.walking import Walk, numbered, remember, walk_file
-from minutebook.records import INJECTED, Part, SourceEntry, Usage, content_id
+from minutebook.records import HOST_SUMMARY, INJECTED, Part, SourceEntry, Usage, content_id
 
 HOST = "claude_code"
 
@@ -83,7 +83,7 @@ class _ClaudeWalk(Walk):
     def _user(self, row: Row) -> None:
         data = row.data
         if data.get("isCompactSummary") is True:
-            self._summary(data)
+            self._summary(row)
         elif data.get("isVisibleInTranscriptOnly") is True:
             self._pass_over(data, "transcript_only")
         elif not isinstance(data.get("message"), dict):
@@ -195,18 +195,24 @@ class _ClaudeWalk(Walk):
     def _boundary(self, data: dict[str, Any]) -> None:
         """A compaction goes on where the file stands: its logical parent is often not in the file."""
         self.compacted_by = _row_id(data)
+        self.link(text_of(data.get("uuid")), self.last or None)
         self._compaction(data, first_kept=self._first_kept(object_of(data.get("compactMetadata"))))
 
-    def _summary(self, data: dict[str, Any]) -> None:
-        self.skip("compact_summary")
-        if self.compacted_by:
-            self.link(text_of(data.get("uuid")), self.last or None)
-        else:
-            self._compaction(data)
-        self.compacted_by = ""
+    def _summary(self, row: Row) -> None:
+        """What Claude Code wrote in place of the old turns; without a boundary before it, the compaction as well."""
+        if not self.compacted_by:
+            self._compaction(row.data)
+        parts = parts_of(object_of(row.data.get("message")).get("content"))
+        self._emit(
+            row,
+            id=_row_id(row.data),
+            parent=self.last or None,
+            role="custom",
+            custom_type=HOST_SUMMARY,
+            parts=parts,
+        )
 
     def _compaction(self, data: dict[str, Any], first_kept: str = "") -> None:
-        self.link(text_of(data.get("uuid")), self.last or None)
         time = iso_time(data.get("timestamp"))
         self.events.append(HostCompaction(id=_row_id(data), first_kept=first_kept, after=self.last, time=time))
 
