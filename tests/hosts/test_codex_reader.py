@@ -9,7 +9,7 @@ import pytest
 from minutebook.hosts.codex import reader
 from minutebook.hosts.detecting import detect
 from minutebook.hosts.reading import HostCompaction, Reading
-from minutebook.records import INJECTED, SourceEntry
+from minutebook.records import HOST_SUMMARY, INJECTED, SourceEntry
 
 FILES = {"codex-01-small-0.104": 2, "codex-02-subagent-0.145": 0, "codex-03-compacted-0.146": 2}
 
@@ -281,3 +281,109 @@ def test_unknown_rows_are_counted_by_kind(read):
 def test_forked_session_names_its_origin(read):
     head = read(row("session_meta", {"id": "T", "forked_from_id": "P"})).head
     assert head is not None and (head.session, head.forked_from) == ("T", "P")
+
+
+def test_the_hosts_summary_is_kept_behind_its_compaction(read):
+    told = {**message("assistant", "short"), "metadata": {"compaction_output": True}}
+    done = row(
+        "compacted", {"message": "Another language model … short", "replacement_history": []}, "2026-01-01T11:00Z"
+    )
+    reading = read(META, message("user", "a"), told, done, message("developer", "<minutebook>x</minutebook>"))
+    prompt, compaction, summary, block = reading.events
+    assert isinstance(compaction, HostCompaction) and compaction.after == prompt.id
+    assert (summary.role, summary.custom_type, said(summary)) == (
+        "custom",
+        HOST_SUMMARY,
+        "Another language model … short",
+    )
+    assert block.custom_type == INJECTED
+
+
+def turn(number: int) -> list[dict[str, Any]]:
+    return [message("user", f"ask {number}", id=f"u{number}"), message("assistant", f"say {number}", id=f"a{number}")]
+
+
+def test_what_follows_undone_turns_follows_the_entry_before_them(read):
+    undone = event("thread_rolled_back", num_turns=2)
+    reading = read(
+        META, *turn(1), *turn(2), *turn(3), undone, *turn(4), event("thread_rolled_back", num_turns=1), *turn(5)
+    )
+    followed = {e.id: (e.parent, e.moved) for e in sources(reading) if e.parent}
+    assert followed == {"u4": ("a1", True), "u5": ("a1", True)}
+
+
+@pytest.mark.parametrize("turns", [0, -1, 3, "2", None])
+def test_undoing_what_was_never_read_moves_nothing(read, turns):
+    reading = read(META, *turn(1), *turn(2), event("thread_rolled_back", num_turns=turns), *turn(3))
+    assert not [e for e in sources(reading) if e.moved]
+
+
+def numbered(rows: list[dict[str, Any]], first: int) -> str:
+    return "".join(json.dumps({**each, "ordinal": first + at}) + "\n" for at, each in enumerate(rows))
+
+
+@pytest.fixture
+def grown(tmp_path: Path):
+    """Rollouts as Codex 0.171 lays them: `write(thread, rows, base)`, base = (thread, rows that are shared)."""
+    day = tmp_path / "sessions" / "2026" / "01" / "01"
+    day.mkdir(parents=True)
+    made: dict[str, list[dict[str, Any]]] = {}
+    begins: dict[str, int] = {}
+
+    def write(thread: str, rows: list[dict[str, Any]], base: tuple[str, int] | None = None, part: str = "") -> Path:
+        meta: dict[str, Any] = {"id": thread, "history_mode": "paginated"}
+        first = 0
+        if base is not None:
+            first = begins[base[0]] + base[1]
+            shared = len(numbered(made[base[0]][: base[1]], begins[base[0]]).encode())
+            meta["history_base"] = {"thread_id": base[0], "end_ordinal_exclusive": first, "end_byte_offset": shared}
+        begins[thread + part] = first
+        made[thread + part] = [row("session_meta", meta), *rows]
+        path = day / f"rollout-2026-01-01T10-00-0{len(made)}-{thread}{part}.jsonl"
+        path.write_text(numbered(made[thread + part], first), encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_a_fork_goes_on_from_the_last_entry_that_it_shares(grown):
+    grown("aaaa-1", [*turn(1), *turn(2)])
+    fork = sources(reader.read(grown("bbbb-2", turn(3), base=("aaaa-1", 3))))
+    assert [(e.id, e.parent, e.moved) for e in fork] == [("u3", "a1", True), ("a3", None, False)]
+
+
+def test_a_fork_of_a_fork_that_said_nothing_yet(grown):
+    grown("aaaa-1", [*turn(1), *turn(2)])
+    grown("bbbb-2", [], base=("aaaa-1", 3))
+    (prompt, _) = sources(reader.read(grown("cccc-3", turn(4), base=("bbbb-2", 1))))
+    assert (prompt.parent, prompt.moved) == ("a1", True)
+
+
+def test_a_session_goes_on_in_another_file_when_turns_were_undone(grown):
+    grown("aaaa-1", [*turn(1), *turn(2)])
+    (prompt, _) = sources(reader.read(grown("aaaa-1", turn(3), base=("aaaa-1", 3), part="_bbbb")))
+    assert (prompt.id, prompt.parent, prompt.moved) == ("u3", "a1", True)
+
+
+def test_a_large_base_is_read_from_its_end(grown):
+    filler = [row("turn_context", {"model": "x" * 5_000})] * 300
+    grown("aaaa-1", [*turn(1), *filler])
+    (prompt, _) = sources(reader.read(grown("bbbb-2", turn(2), base=("aaaa-1", 303))))
+    assert prompt.parent == "a1"
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        {"thread_id": "aaaa-1", "end_ordinal_exclusive": 3, "end_byte_offset": 100},
+        {"thread_id": "aaaa-1", "end_ordinal_exclusive": "3", "end_byte_offset": 0},
+        {"thread_id": "../../aaaa-1", "end_ordinal_exclusive": 3, "end_byte_offset": 100},
+        {"thread_id": "*", "end_ordinal_exclusive": 3, "end_byte_offset": 100},
+        {"thread_id": "gone", "end_ordinal_exclusive": 3, "end_byte_offset": 100},
+    ],
+)
+def test_a_base_that_cannot_be_found_or_does_not_fit_is_none(grown, base):
+    grown("aaaa-1", [*turn(1), *turn(2)])
+    path = grown("bbbb-2", [])
+    path.write_text(numbered([row("session_meta", {"id": "bbbb-2", "history_base": base}), *turn(3)], 3))
+    assert not [e for e in sources(reader.read(path)) if e.moved]

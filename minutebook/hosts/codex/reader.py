@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from minutebook.hosts.codex.history import GoingOn, last_shared
 from minutebook.hosts.codex.kinds import EVENTS, ITEMS, ROWS
 from minutebook.hosts.codex.messages import (
     SUMMARY_PREFIX,
@@ -16,14 +17,17 @@ from minutebook.hosts.codex.messages import (
     parts_of,
     thoughts_of,
 )
-from minutebook.hosts.fields import compact_json, iso_time, object_of, text_of
+from minutebook.hosts.fields import compact_json, iso_time, object_of, text_of, text_part
 from minutebook.hosts.lines import Row
 from minutebook.hosts.reading import HostCompaction, Reading, SessionHead
 from minutebook.hosts.usage import context_tokens
-from minutebook.hosts.walking import Walk, remember, walk_file
-from minutebook.records import Part, SourceEntry, Usage, content_id
+from minutebook.hosts.walking import remember, walk_file
+from minutebook.private_spans import without_private
+from minutebook.records import HOST_SUMMARY, Part, SourceEntry, Usage, content_id
 
 HOST = "codex"
+UNDONE_MAX = 50
+"""How many turns back it is known what stood before them."""
 
 _KNOWN_ROWS = ROWS | {"response_item", "event_msg", "compacted", "world_state", "token_usage_record"}
 
@@ -38,9 +42,12 @@ def read(path: Path, cursor: Mapping[str, Any] | None = None, *, stop: int | Non
     return walk_file(_CodexWalk, path, cursor, stop=stop)
 
 
-class _CodexWalk(Walk):
+class _CodexWalk(GoingOn):
     """What a row says twice is emitted once: `told` holds, by hash, texts that were emitted from one of the two rows
     ("item" or "event") and whose other row has not come yet. `given` holds the program's own texts, to skip repeats.
+
+    What follows another entry than the last one, because turns were undone or the file goes on from another one, waits
+    in `after`: the id of that entry. `before` holds, for the last prompts, the id of the entry before each.
 
     Usage is written after the reply that it is about, often after the tool's output: it waits in `usage` for the next
     assistant entry, because a reply that was already handed out cannot be changed.
@@ -56,6 +63,8 @@ class _CodexWalk(Walk):
         self.usage: dict[str, Any] = dict(memory.get("usage", {}))
         self.counted: str = text_of(memory.get("counted"))
         self.records: bool = memory.get("records") is True
+        self.after = text_of(memory.get("after"))
+        self.before: list[str] = list(memory.get("before", []))
 
     def memory(self) -> dict[str, Any]:
         return {
@@ -66,6 +75,8 @@ class _CodexWalk(Walk):
             "usage": self.usage,
             "counted": self.counted,
             "records": self.records,
+            "after": self.after,
+            "before": self.before,
         }
 
     def take(self, row: Row) -> None:
@@ -76,7 +87,7 @@ class _CodexWalk(Walk):
             case "event_msg":
                 self._event(row, payload)
             case "compacted":
-                self._compacted(row)
+                self._compacted(row, payload)
             case "token_usage_record":
                 self.skip(kind)
                 self.records = True
@@ -92,8 +103,10 @@ class _CodexWalk(Walk):
                 self.count_unknown(kind or "no type")
 
     def _about_the_session(self, kind: str, payload: dict[str, Any]) -> None:
-        if kind == "session_meta":
-            self.head = self.head or _head(payload)
+        if kind == "session_meta" and self.head is None:
+            self.head = _head(payload)
+            if base := object_of(payload.get("history_base")):
+                self.after = last_shared(Path(self.path), base, lambda file: _CodexWalk(str(file), None, {}))
         elif kind == "turn_context":
             self.model = text_of(payload.get("model")) or self.model
             self._set_zone(payload.get("timezone"))
@@ -132,7 +145,7 @@ class _CodexWalk(Walk):
 
     def _from_the_program(self, row: Row, payload: dict[str, Any], custom: str, parts: tuple[Part, ...]) -> None:
         """Instructions are repeated in full at every turn: the first of each is enough."""
-        key = content_id(custom, *(part.text for part in parts))
+        key = content_id(custom, *(without_private(part.text) for part in parts))
         if key in self.given:
             self.skip("repeated instructions")
         else:
@@ -149,8 +162,17 @@ class _CodexWalk(Walk):
             return
         for key in sorted(keys):
             remember(self.told, key, "item")
-        typed = bool(parts) and not (self.head and self.head.agent)
+        self._prompted(row, payload, parts, typed=bool(parts) and not (self.head and self.head.agent))
+
+    def _prompted(self, row: Row, payload: dict[str, Any], parts: tuple[Part, ...], *, typed: bool) -> None:
+        self.before = [*self.before, self.after or self.last][-UNDONE_MAX:]
         self._emit(row, payload, role="user", parts=parts, typed=typed)
+
+    def _undone(self, turns: object) -> None:
+        """The next entry follows the one before the first turn that was undone."""
+        if isinstance(turns, int) and 0 < turns <= len(self.before):
+            self.after = self.before[-turns]
+            del self.before[-turns:]
 
     def _reasoning(self, row: Row, payload: dict[str, Any]) -> None:
         thoughts = [text for text in thoughts_of(payload) if self._tell("thought", text, "item")]
@@ -200,6 +222,8 @@ class _CodexWalk(Walk):
                 self._count(object_of(payload.get("info")))
         elif kind in EVENTS:
             self.skip(f"event_msg/{kind}")
+            if kind == "thread_rolled_back":
+                self._undone(payload.get("num_turns"))
         else:
             self.count_unknown(f"event_msg/{kind}")
 
@@ -212,7 +236,7 @@ class _CodexWalk(Walk):
     def _prompt_event(self, row: Row, text: str) -> None:
         """Usually the second row of a prompt; where the first is missing, the prompt itself."""
         if text.strip() and self._tell("prompt", text, "event"):
-            self._emit(row, {}, role="user", parts=(Part(kind="text", text=text),), typed=True)
+            self._prompted(row, {}, (Part(kind="text", text=text),), typed=True)
         else:
             self.skip("event_msg/user_message")
 
@@ -231,10 +255,13 @@ class _CodexWalk(Walk):
         if tokens is not None:
             self.usage = {"reply_id": reply_id, "model": self.model, "context_tokens": tokens}
 
-    def _compacted(self, row: Row) -> None:
+    def _compacted(self, row: Row, payload: dict[str, Any]) -> None:
+        """The compaction, and then the summary as the agent is shown it from there on."""
         self.usage = {}
         time = iso_time(row.data.get("timestamp"))
         self.events.append(HostCompaction(id=self.derived_id("compacted", time), after=self.last, time=time))
+        if summary := text_part(payload.get("message")):
+            self._emit(row, {}, role="custom", custom_type=HOST_SUMMARY, parts=summary)
 
     def _emit(self, row: Row, payload: dict[str, Any], *, role: str, parts: tuple[Part, ...], **fields: Any) -> None:
         time = iso_time(row.data.get("timestamp"))
@@ -242,12 +269,17 @@ class _CodexWalk(Walk):
         self.usage = {} if usage else self.usage
         said = (part.text for part in parts)
         entry_id = text_of(payload.get("id")) or self.derived_id(role, time, call_id_of(payload), *said)
-        pointer = self.pointer(row)
-        self.emit(SourceEntry(id=entry_id, role=role, time=time, parts=parts, usage=usage, raw=pointer, **fields))
+        entry = SourceEntry(
+            id=entry_id, role=role, time=time, parts=parts, usage=usage, raw=self.pointer(row), **fields
+        )
+        if self.after:
+            entry = replace(entry, parent=self.after, moved=True)
+            self.after = ""
+        self.emit(entry)
 
 
 def _key(kind: str, text: str) -> str:
-    return content_id(kind, " ".join(text.split()))
+    return content_id(kind, " ".join(without_private(text).split()))
 
 
 def _is_summary(data: dict[str, Any], parts: tuple[Part, ...]) -> bool:
