@@ -8,13 +8,14 @@ from pathlib import Path
 from minutebook.errors import BudgetSpent, MissingExtra
 from minutebook.pipeline.readings import session_key_of
 from minutebook.records import Branch
-from minutebook.settings import Settings
+from minutebook.settings import ModelChoice, Settings
 from minutebook.settings_loading import load
 from minutebook.store.kernel import Store
 from minutebook.workers import models
 from minutebook.workers.contract import Mind
 from minutebook.workers.extractive import ExtractiveMind
-from minutebook.workers.model_mind import ModelMind
+from minutebook.workers.model_mind import Instead, ModelMind
+from minutebook.workers.models_session import NOT_USABLE, session_model
 from minutebook.workers.runner import Minds
 
 
@@ -49,17 +50,15 @@ def mind_for(role: str, settings: Settings, branch: Branch, store: Store) -> Min
     """
     choice = settings.model_of(role)
     if choice is None:
-        return ExtractiveMind()
+        return _unconfigured(role, settings, branch, store)
     try:
-        return ModelMind(
+        return _model_mind(
             choice,
-            lambda request: models.ask_model(request, store=store, settings=settings),
             settings,
-            session=session_key_of(branch),
-            branch=branch.key,
+            branch,
+            store,
             window=models.context_window(choice, settings, store),
             tools_supported=models.supports_tools(choice, store=store),
-            deadline=time.monotonic() + settings.job_deadline_seconds,
             instead=lambda error: instead_of(error, settings),
         )
     except MissingExtra as error:
@@ -67,6 +66,52 @@ def mind_for(role: str, settings: Settings, branch: Branch, store: Store) -> Min
         if other is None:
             raise
         return other
+
+
+def _unconfigured(role: str, settings: Settings, branch: Branch, store: Store) -> Mind:
+    """The model of the Pi session whose branch it is, while it is open; else the extractive mind (003-127)."""
+    found = session_model(role, settings, branch, store)
+    if found is None:
+        return ExtractiveMind()
+    return _model_mind(
+        found.choice,
+        settings,
+        branch,
+        store,
+        window=found.window,
+        tools_supported=True,
+        instead=lambda error: instead_of_session(error, settings),
+    )
+
+
+def _model_mind(
+    choice: ModelChoice,
+    settings: Settings,
+    branch: Branch,
+    store: Store,
+    *,
+    window: int | None,
+    tools_supported: bool,
+    instead: Instead,
+) -> ModelMind:
+    return ModelMind(
+        choice,
+        lambda request: models.ask_model(request, store=store, settings=settings),
+        settings,
+        session=session_key_of(branch),
+        branch=branch.key,
+        window=window,
+        tools_supported=tools_supported,
+        deadline=time.monotonic() + settings.job_deadline_seconds,
+        instead=instead,
+    )
+
+
+def instead_of_session(error: Exception, settings: Settings) -> Mind | None:
+    """The same for a session's own model; one without a usable key is as good as none (003-127)."""
+    if getattr(error, "reason", None) in NOT_USABLE:
+        return ExtractiveMind()
+    return instead_of(error, settings)
 
 
 def instead_of(error: Exception, settings: Settings) -> Mind | None:

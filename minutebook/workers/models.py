@@ -13,6 +13,7 @@ from minutebook.workers.exchange import Reply, Request
 from minutebook.workers.models_accounts import budget_left, spent_today
 from minutebook.workers.models_call import Call, supports_tools
 from minutebook.workers.models_facts import context_window, price
+from minutebook.workers.models_session import SESSION, SessionCall
 
 __all__ = ["ask_model", "budget_left", "chain_of", "context_window", "price", "spent_today", "supports_tools"]
 
@@ -27,10 +28,15 @@ def ask_model(request: Request, *, store: Store, settings: Settings) -> Reply:
     chain = chain_of(request, settings)
     for at, choice in enumerate(chain):
         try:
-            return Call(request, choice, store, settings, following=chain[at + 1 :]).answer()
+            return _call_of(choice)(request, choice, store, settings, following=chain[at + 1 :]).answer()
         except ProviderFailed as error:
             failed.append(error)
     raise _none_left(failed)
+
+
+def _call_of(choice: ModelChoice) -> type[Call]:
+    """How a model is asked: through litellm, or through the host whose model it is."""
+    return SessionCall if choice.provider == SESSION else Call
 
 
 def chain_of(request: Request, settings: Settings) -> tuple[ModelChoice, ...]:

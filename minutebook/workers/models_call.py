@@ -133,7 +133,7 @@ class Call:
 
     def _afford(self) -> None:
         """A model that is known to cost nothing is always asked."""
-        paid, budget = models_facts.price(self.choice, self.settings), self.settings.budget_daily_usd
+        paid, budget = self._price(), self.settings.budget_daily_usd
         if (paid and paid.free) or models_accounts.spent_today(self.store) < budget:
             return
         models_accounts.warn(self.store, self.settings)
@@ -141,6 +141,9 @@ class Call:
         if budget == 0 and paid is None:
             why = "budget_daily_usd = 0 and its price is not known; for a free model set both model_price_… to 0"
         raise BudgetSpent(f"{self.name} is not asked: {why}", reason="quota")
+
+    def _price(self) -> models_facts.Price | None:
+        return models_facts.price(self.choice, self.settings)
 
     # -- the call --------------------------------------------------------------------------------------------------
 
@@ -204,21 +207,24 @@ class Call:
 
     def _account(self, response: Any) -> Spent:
         given, made, cached = tokens_of(response, self.request)
-        paid = models_facts.price(self.choice, self.settings)
+        paid = self._price()
         cost = paid.cost_usd(given, made, cached) if paid else 0.0
         if not models_facts.priced_by_settings(self.choice, self.settings):
             cost = models_library.cost_of(response) or cost
         spent = Spent(input_tokens=given, output_tokens=made, cached_tokens=cached, cost_usd=cost)
+        self._record(spent, priced=paid is not None or cost > 0)
+        return spent
+
+    def _record(self, spent: Spent, *, priced: bool) -> None:
         models_accounts.record(
             self.store,
             session=self.request.session,
             role=self.request.role,
             model=self.name,
             spent=spent,
-            priced=paid is not None or cost > 0,
+            priced=priced,
         )
         models_accounts.warn(self.store, self.settings)
-        return spent
 
     # -- its failure -----------------------------------------------------------------------------------------------
 

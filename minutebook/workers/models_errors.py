@@ -85,6 +85,7 @@ BY_CLASS: dict[str, Kind] = {
     "OSError": "network",
     "JSONDecodeError": "server",
     "BrokenAnswer": "server",
+    "SessionModelError": "server",
 }
 """The nearest class up the line decides. A class without a name here is a fault of the program, not of a provider."""
 
@@ -177,7 +178,7 @@ def classify(error: BaseException, *, now: float, secrets: tuple[str, ...] = ())
     if kind == "bug":
         return Failure("bug", f"{type(error).__name__}: {said}")
     status = _status(error)
-    if type(error).__name__ in ("APIError", "APIStatusError", "HTTPStatusError", "MockException"):
+    if type(error).__name__ in ("APIError", "APIStatusError", "HTTPStatusError", "MockException", "SessionModelError"):
         kind = _by_status(status)
     return _worded(kind, status, f"{text} {_code(error)}", said, _retry_after(error, now))
 
