@@ -5,8 +5,9 @@ there, and where it parts, it forks. Its entries may come in pieces, or twice; i
 from collections.abc import Iterable
 
 from minutebook.pipeline.branches import Path, load_branch
-from minutebook.pipeline.forks import fork_branch
-from minutebook.pipeline.sessions import Session
+from minutebook.pipeline.deliveries import SessionHead
+from minutebook.pipeline.forks import fork_branch, root_branch, subagent_branch
+from minutebook.pipeline.sessions import Session, find_session
 from minutebook.records import NOTE, Branch, Placed, SourceEntry
 from minutebook.store import codec
 from minutebook.store.kernel import Document, Put, Store
@@ -111,6 +112,37 @@ class Following:
         if key not in self._paths:
             self._paths[key] = Path(self.store, load_branch(self.store, key))
         return self._paths[key]
+
+
+def first_branch(store: Store, head: SessionHead, session: Session, entry: SourceEntry) -> Branch:
+    """The branch on which a session's first entry arrives.
+
+    Of a fork that copied nothing, but says which entry of the other session it follows, it shares the path up to there.
+    """
+    if head.agent:
+        return subagent_branch(session)
+    named = f"{head.host}:{head.forked_from}" if head.forked_from and entry.moved and entry.parent else ""
+    origin = find_session(store, named) if named else None
+    for key in reversed([*origin.branches, *([origin.branch] if origin.follows else [])] if origin else []):
+        path = Path(store, load_branch(store, key))
+        if entry.parent and (placed := path.find([entry.parent]).get(entry.parent)):
+            owner = path.owner(placed.position)
+            return fork_branch(store, owner, fork=placed.position + 1, key=session.key, session=session)
+    return root_branch(session)
+
+
+def branch_to_read(store: Store, session: Session) -> Branch:
+    """The branch on which a session stands, for who only reads; NotFound.
+
+    Of one that so far only repeats another one, that much of the other and no more: what came there later is not its
+    past.
+    """
+    if not session.follows:
+        return load_branch(store, session.branch)
+    key, matched = session.follows
+    followed = load_branch(store, key)
+    owner = Path(store, followed).owner(max(matched - 1, 0))
+    return fork_to_read(store, owner, fork=matched, key=session.key, session=session)
 
 
 def _unknown_to_host(placed: Placed) -> bool:

@@ -19,8 +19,8 @@ from minutebook.pipeline import calibration
 from minutebook.pipeline.branches import branch_put, find_branch, load_branch, source_stream
 from minutebook.pipeline.deliveries import HostCompaction, ImportedMemory, Reading, SessionHead
 from minutebook.pipeline.folds import close_fold, compaction_marks
-from minutebook.pipeline.following import Following
-from minutebook.pipeline.forks import fork_branch, root_branch, subagent_branch
+from minutebook.pipeline.following import Following, first_branch
+from minutebook.pipeline.forks import fork_branch
 from minutebook.pipeline.importing import Importer, is_foreign_fold
 from minutebook.pipeline.ledger import chain_of
 from minutebook.pipeline.outcomes import Refused
@@ -250,7 +250,7 @@ class _Intake:
     def _target(self, entry: SourceEntry) -> Spine:
         """The branch that a new entry continues or opens. One that comes late for another branch changes no course."""
         if self.current is None:
-            return self._enter(subagent_branch(self.session) if self.head.agent else root_branch(self.session))
+            return self._enter(first_branch(self.store, self.head, self.session, entry))
         parent = self.places.known.get(entry.parent) if entry.parent else None
         if parent is None:
             return self._fork(self.current, 0, entry) if entry.moved and not entry.parent else self.current
