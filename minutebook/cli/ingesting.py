@@ -112,8 +112,9 @@ def _one(place: Place, file: Path, *, estimate: bool, zone: str | None, advance:
             for reading in readings(reader, file, _cursor(place, reader, file), advance):
                 report.add(reading)
         else:
+            named, ignore = zone or machine_zone(), place.settings.ignore
             report.came(
-                deliver(place.store, report.host, file, zone=zone or machine_zone(), each=report.add, advance=advance)
+                deliver(place.store, report.host, file, zone=named, ignore=ignore, each=report.add, advance=advance)
             )
     except BadTranscript as error:
         report.error = str(error)

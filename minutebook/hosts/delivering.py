@@ -5,7 +5,7 @@ ends early, by its budget or by a kill, costs nothing but time: the next one goe
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +15,7 @@ from minutebook.errors import BadTranscript
 from minutebook.hosts.reading import Reader
 from minutebook.pipeline.deliveries import Reading
 from minutebook.pipeline.intake import Accepted, accept_turns
+from minutebook.pipeline.keeping_out import keep_out
 from minutebook.pipeline.sessions import Session, find_session, session_key
 from minutebook.store.kernel import Store
 
@@ -78,35 +79,43 @@ def deliver(
     zone: str = "UTC",
     seconds: float | None = None,
     key: str = "",
+    ignore: Sequence[str] = (),
     each: Callable[[Reading], None] | None = None,
     advance: Advance | None = None,
 ) -> Delivered:
     """Take a session's file in from where it was read to, in steps; idempotent, safe beside others that do the same.
 
     zone: for a session whose host names none. seconds: no step begins later than so long after the first. key: of the
-    session whose file it should be, where that is known; only saves a look. each: told every step's reading; advance:
-    file, bytes read, its size. Raises BadTranscript of a file that cannot be read, StoreError.
+    session whose file it should be, where that is known; only saves a look. ignore: the setting's globs. each: told
+    what is kept of every step's reading; advance: file, bytes read, its size. Raises BadTranscript of a file that
+    cannot be read, StoreError.
     """
     until = None if seconds is None else time.monotonic() + seconds
     reader, delivered = reader_of(host), Delivered()
     session = read_before(store, reader, path, key)
     step = STEP_BYTES if until is None else BUDGET_STEP_BYTES
     for reading, last in _steps(reader, path, session.cursor if session else None, step, advance):
+        reading = keep_out(store, reading, ignore)
         if each is not None:
             each(reading)
         if reading.head is not None and not delivered.session:
             delivered.session, delivered.agent = session_key(reading.head), reading.head.agent
         if _says_something(reading, session):
-            delivered.add(deliver_reading(store, reading, path=str(path), zone=zone))
+            delivered.add(accept_turns(store, reading, path=str(path), zone=zone))
         if not last and until is not None and time.monotonic() >= until:
             delivered.whole = False
             break
     return delivered
 
 
-def deliver_reading(store: Store, reading: Reading, *, path: str = "", zone: str = "UTC") -> Accepted:
-    """Take in what a host handed over otherwise than by a file. path: of the file in which it stands, too, if any."""
-    return accept_turns(store, reading, path=path, zone=zone)
+def deliver_reading(
+    store: Store, reading: Reading, *, path: str = "", zone: str = "UTC", ignore: Sequence[str] = ()
+) -> Accepted:
+    """Take in what a host handed over otherwise than by a file. path: of the file in which it stands, too, if any.
+
+    Without what is paused or ignored. ignore: the setting's globs.
+    """
+    return accept_turns(store, keep_out(store, reading, ignore), path=path, zone=zone)
 
 
 def readings(
