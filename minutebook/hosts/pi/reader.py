@@ -36,11 +36,11 @@ def recognises(first_rows: list[dict[str, Any]]) -> bool:
 
 def read(path: Path, cursor: Mapping[str, Any] | None = None, *, stop: int | None = None) -> Reading:
     """Read from the cursor to the last complete record (or to the byte offset `stop`)."""
-    return walk_file(_PiWalk, path, cursor, stop=stop)
+    return walk_file(PiWalk, path, cursor, stop=stop)
 
 
-class _PiWalk(Walk):
-    """derived: the file's own ids are not used. named: it has some that are.
+class PiWalk(Walk):
+    """Pi's rows, wherever they come from. derived: the file's own ids are not used. named: it has some that are.
 
     places: index of a compaction's event → place of its first kept entry.
     """
@@ -195,12 +195,16 @@ class _PiWalk(Walk):
             HostCompaction(
                 id=self._own_id(data) or self.derived_id("compaction", time, text_of(data.get("summary"))),
                 first_kept=self.first_source(text_of(data.get("firstKeptEntryId"))),
-                after=self.last,
+                after=self._before(data),
                 time=time,
                 fold=details if details.get("type") == FOLD else {},
             )
         )
         self._link(data)
+
+    def _before(self, data: dict[str, Any]) -> str:
+        """The source that a compaction follows in the tree; the file may stand on another branch of it."""
+        return (self._parent(data) if "parentId" in data else None) or self.last
 
     def _custom(self, data: dict[str, Any]) -> None:
         """Memory that an extension kept in the session; state of any other extension is passed over."""
@@ -227,7 +231,7 @@ def _sources_at(places: set[int], path: str, file: BinaryIO, *, derived: bool) -
     """By place in the file (the header's is 0): the source entry there, or the next one where it is none."""
     found: dict[int, str] = {}
     waiting: set[int] = set()
-    again, last_place = _PiWalk(path, None, {"derived": derived}), max(places)
+    again, last_place = PiWalk(path, None, {"derived": derived}), max(places)
     for place, row in enumerate(Lines(file, 0, 0, file.seek(0, 2))):
         if place > last_place and not waiting:
             break
