@@ -144,7 +144,7 @@ class Walk:
         remember(self.repeats, base, seen + 1)
         return numbered(base, seen)
 
-    def pointer(self, row: Row) -> RawPointer:
+    def pointer(self, row: Row) -> RawPointer | None:
         return RawPointer(path=self.path, offset=row.offset, length=row.length)
 
 
