@@ -113,7 +113,13 @@ def untrusted(listed: Iterable[ListedHook]) -> list[ListedHook]:
 
 def trust_tables(listed: Iterable[ListedHook]) -> dict[str, dict[str, Any]]:
     """Tables of config.toml that trust each of ours as it is now: one that is edited afterwards is not trusted."""
-    return {f"hooks.state.{json.dumps(hook.key)}": {"trusted_hash": hook.hash} for hook in ours(listed)}
+    return {f"hooks.state.{json.dumps(hook.key)}": _trusted(hook.hash) for hook in ours(listed)}
+
+
+def _trusted(listed_hash: str) -> dict[str, Any]:
+    """A plugin's hook is listed with two hashes: its own, and that of all that the plugin holds."""
+    own, _, content = listed_hash.partition("/")
+    return {"trusted_hash": own} | ({"trusted_content_hash": content} if content else {})
 
 
 def toml_tables(tables: Mapping[str, Mapping[str, Any]]) -> str:
