@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from minutebook.pipeline.branches import Path, load_branch
 from minutebook.pipeline.deliveries import SessionHead
-from minutebook.pipeline.forks import fork_branch, root_branch, subagent_branch
+from minutebook.pipeline.forks import fork_branch, fork_to_read, root_branch, subagent_branch
 from minutebook.pipeline.sessions import Session, find_session
 from minutebook.records import NOTE, Branch, Placed, SourceEntry
 from minutebook.store import codec

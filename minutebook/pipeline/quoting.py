@@ -26,3 +26,11 @@ def harmless_lines(text: str) -> list[str]:
     """Content of several lines: each harmless, and as a quotation where it would begin a heading or a record."""
     lines = (harmless(line) for line in text.splitlines() if line.strip())
     return [f"> {line}" if _STRUCTURE.match(line) else line for line in lines]
+
+
+def without_tags(text: str) -> str:
+    """Content of several lines as it is, but for tags that could pass for our block or the host's own, and surrogates.
+
+    For exact sources that are shown to an agent: each such tag gets a backslash after its bracket.
+    """
+    return _TAG.sub(r"<\\", text if text.isascii() else _SURROGATE.sub("\ufffd", text))
