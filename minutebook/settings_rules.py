@@ -24,9 +24,19 @@ class ModelChoice:
 
     def __str__(self) -> str:
         """As a variable or a file may name it."""
-        return "extractive" if self == EXTRACTIVE else f"{self.provider}/{self.id}@{self.thinking}"
+        if self == EXTRACTIVE:
+            return "extractive"
+        return f"{self.provider}{':' if self.is_program else '/'}{self.id}@{self.thinking}"
+
+    @property
+    def is_program(self) -> bool:
+        """Whether an installed program that is logged in is asked (`host:claude`), and no provider."""
+        return self.provider == PROGRAM
 
 
+PROGRAM = "host"
+PROGRAMS = ("claude", "codex")
+"""The provider, and the first words of the ids, of models that are asked through an agent's own program."""
 EXTRACTIVE = ModelChoice(provider="extractive", id="extractive", thinking="off")
 """Names the mind that needs no model; `Settings.model_of` turns it into None."""
 
@@ -129,7 +139,8 @@ def _check_zone(value: object) -> str:
 
 _ZONE_ALLOWED = 'an IANA name such as "Europe/Berlin" or "UTC"'
 _MODEL_ALLOWED = (
-    '"extractive", "provider/id", "provider/id@thinking", or a table of provider, id and, if wanted, thinking'
+    '"extractive", "provider/id", "provider/id@thinking", "host:claude" or "host:codex" (with /model and @thinking if'
+    " wanted), or a table of provider, id and, if wanted, thinking"
     f" ({', '.join(THINKING_LEVELS)})"
 )
 
@@ -151,7 +162,7 @@ def _model_of_text(text: str) -> ModelChoice:
     """`provider/id@thinking`. An id may hold slashes, and an @ with a version (`claude@20240620`), which has digits."""
     if text == "extractive":
         return EXTRACTIVE
-    provider, _, rest = text.partition("/")
+    provider, _, rest = text.partition(":" if text.startswith(f"{PROGRAM}:") else "/")
     id_, at, thinking = rest.rpartition("@")
     if not at or (thinking not in THINKING_LEVELS and re.search("[0-9]", thinking)):
         return _model(provider, rest, "low")
@@ -162,6 +173,9 @@ def _model(provider: object, id_: object, thinking: object) -> ModelChoice:
     for key, word in (("provider", provider), ("id", id_)):
         if type(word) is not str or not word or not word.isprintable() or word.strip() != word:
             raise Refused("a provider and an id that are not empty, such as provider/id", key)
+    program, slash, named = str(id_).partition("/")
+    if provider == PROGRAM and (program not in PROGRAMS or (slash and not re.fullmatch(r"\w[\w.:@/\[\]-]*", named))):
+        raise Refused("a program that Minutebook can ask: claude or codex, then perhaps / and its model", "id")
     if thinking not in THINKING_LEVELS:
         raise Refused(f"a thinking of {', '.join(THINKING_LEVELS)}", "thinking")
     return ModelChoice(provider=str(provider), id=str(id_), thinking=thinking)

@@ -21,6 +21,7 @@ HOW = {
     "header": "usable with an authorization header",
     "signed": "usable with signed requests",
     "none": "usable, needs no key",
+    "login": "usable while the program is logged in, one request at a time",
 }
 
 

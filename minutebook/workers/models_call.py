@@ -1,7 +1,7 @@
 """One request to one model: whether it can be asked now, its tries, and what its failure does."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,14 @@ from minutebook.pipeline import notices
 from minutebook.places import data_dir
 from minutebook.settings import ModelChoice, Settings
 from minutebook.store.kernel import Store
-from minutebook.workers import models_accounts, models_cooldowns, models_facts, models_library, models_quirks
+from minutebook.workers import (
+    models_accounts,
+    models_cooldowns,
+    models_facts,
+    models_hosts,
+    models_library,
+    models_quirks,
+)
 from minutebook.workers.exchange import Reply, Request, Spent
 from minutebook.workers.models_errors import OF_THE_SPAN, TRANSIENT, Failure, classify
 from minutebook.workers.models_keys import Access, access_to
@@ -48,6 +55,8 @@ LOGINS = {"bedrock": "aws sso login", "vertex_ai": "gcloud auth application-defa
 
 def advice(failure: Failure, choice: ModelChoice, access: Access) -> str:
     """What a person can do, without a semicolon."""
+    if choice.is_program and (own := models_hosts.advice(failure.kind, choice)):
+        return own
     if failure.kind == "auth" and access.how == "signed" and choice.provider in LOGINS:
         return f"log in again with `{LOGINS[choice.provider]}`, then `om doctor --call` tries it at once"
     return ADVICE[failure.kind]
@@ -170,7 +179,8 @@ class Call:
         for _ in range(LESSONS_MOST):
             sent = self._parameters()
             try:
-                return self._once(sent)
+                with models_hosts.turn(self.choice, self.request.deadline):
+                    return self._once(sent)
             except Refusal as refusal:
                 last = refusal
                 learned = models_quirks.learn(self.store, self.choice, refusal.failure, sent)
@@ -195,7 +205,7 @@ class Call:
         seconds = timeout if left is None else min(timeout, left)
         began = time.monotonic()
         try:
-            response = models_library.complete({**sent, **self.access.parameters}, timeout_seconds=seconds)
+            response = self._complete(sent, seconds)
             return reply_of(response, self.choice, self._account(response))
         except MinutebookError:
             raise
@@ -204,6 +214,11 @@ class Call:
             failure = classify(error, now=time.time(), secrets=self.access.secrets)
             name = type(error).__name__
         raise Refusal(failure, name)  # outside of the handler: a traceback would show the request, perhaps with its key
+
+    def _complete(self, sent: Mapping[str, Any], seconds: float) -> Any:
+        if self.choice.is_program:
+            return models_hosts.complete(self.request, self.choice, timeout_seconds=seconds)
+        return models_library.complete({**sent, **self.access.parameters}, timeout_seconds=seconds)
 
     def _account(self, response: Any) -> Spent:
         given, made, cached = tokens_of(response, self.request)

@@ -172,6 +172,8 @@ class Failure:
 
 def classify(error: BaseException, *, now: float, secrets: tuple[str, ...] = ()) -> Failure:
     """What the error of a call means. now: seconds since 1970, for a Retry-After that is a date. secrets: cut out."""
+    if type(error).__name__ == "HostFailed":  # a program's, which its own module has read
+        return Failure(getattr(error, "kind", "server"), one_line(str(error), secrets))
     text = _without_answer(message_of(error))
     said = one_line(text, secrets) or type(error).__name__
     kind = _by_class(error)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minutebook.settings import ModelChoice, Settings
+from minutebook.settings_rules import PROGRAM
 from minutebook.store.kernel import Store
 from minutebook.workers import models_quirks
 from minutebook.workers.models_library import library
@@ -91,6 +92,8 @@ def same_model(one: ModelChoice, other: ModelChoice) -> bool:
 
 def can_think(choice: ModelChoice) -> bool:
     """Whether a thinking level may be sent (003-128)."""
+    if choice.is_program:
+        return True
     return _entry(choice).get("supports_reasoning") is True and "reasoning_effort" in _parameters(choice)
 
 
@@ -100,18 +103,20 @@ def takes_tools(choice: ModelChoice) -> bool:
 
 
 def is_provider(name: str) -> bool:
-    """Whether litellm knows the provider."""
-    return name in {str(getattr(each, "value", each)) for each in library().provider_list}
+    """Whether litellm knows the provider; an installed program is asked without it."""
+    return name == PROGRAM or name in {str(getattr(each, "value", each)) for each in library().provider_list}
 
 
 def _parameters(choice: ModelChoice) -> frozenset[str]:
-    if not is_provider(choice.provider):
+    if choice.is_program or not is_provider(choice.provider):
         return frozenset()
     listed = library().get_supported_openai_params(model=choice.id, custom_llm_provider=choice.provider)
     return frozenset(listed or ())
 
 
 def _entry(choice: ModelChoice) -> Mapping[str, Any]:
+    if choice.is_program:
+        return {}
     table: Mapping[str, Mapping[str, Any]] = library().model_cost
     entry = table.get(f"{choice.provider}/{choice.id}") or table.get(choice.id) or {}
     listed = str(entry.get("litellm_provider", ""))

@@ -14,6 +14,7 @@ from typing import Any
 from minutebook.errors import BadSetting
 from minutebook.places import config_dir, read_private_file
 from minutebook.settings import ModelChoice, Settings
+from minutebook.workers import models_hosts
 from minutebook.workers.models_library import library
 
 KEYS_FILE = "keys.toml"
@@ -46,7 +47,7 @@ PARAMETERS = {
 class Access:
     """How to call. parameters: of litellm.completion. missing: what has to be set first; empty when usable.
 
-    how: key, header, signed or none, for people.
+    how: key, header, signed, none or login, for people.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -107,6 +108,8 @@ def _texts(table: object) -> bool:
 
 def access_to(choice: ModelChoice, settings: Settings) -> Access:
     """How to reach a model, or what is missing. Raises BadSetting for a file of keys that cannot be used."""
+    if choice.is_program:
+        return Access(how="login", missing=models_hosts.missing(choice))
     keys = read_keys(settings)
     headers = {name: value for name, value in keys.headers.get(choice.provider, {}).items() if value.strip()}
     shared: dict[str, Any] = {"extra_headers": headers} if headers else {}

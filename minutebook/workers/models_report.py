@@ -24,7 +24,7 @@ PROBE_OUTPUT_TOKENS = 1_024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReport:
-    """One model. how: key, header, signed or none; missing: why it cannot be asked. cooldown: its last failure.
+    """One model. how: key, header, signed, none or login; missing: why it cannot be asked. cooldown: its last failure.
 
     rests_seconds: 0 when it may be asked now. server: "" for the provider's own.
     """
@@ -130,7 +130,8 @@ def _usable(choice: ModelChoice, settings: Settings) -> tuple[str, str]:
 def probes(store: Store, settings: Settings) -> Iterator[Probe]:
     """Ask every configured model one tiny question, resting or not; an answer ends its rest. Raises StoreError."""
     for choice in configured(settings):
-        library()  # so that its import is no part of the time
+        if not choice.is_program:
+            library()  # so that its import is no part of the time
         yield probe(store, settings, choice)
 
 
