@@ -6,16 +6,35 @@ It answers from its own configuration and calls no model.
 import json
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from threading import Timer
 from typing import Any
 
 from minutebook import __version__
 from minutebook.errors import HostFailed
-from minutebook.hosts.codex.wiring import ListedHook
 from minutebook.hosts.fields import list_of, object_of, text_of
 
 ASK_SECONDS = 20.0
 _HOOKS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedHook:
+    """A hook as Codex's app-server lists it. trust: trusted, untrusted, modified or managed. plugin: its id or ""."""
+
+    key: str
+    event: str
+    command: str
+    hash: str
+    trust: str
+    enabled: bool = True
+    source: str = ""
+    plugin: str = ""
+
+    @property
+    def runs(self) -> bool:
+        """Whether Codex runs it, unless it is started with the flag that skips the review."""
+        return self.enabled and self.trust in ("trusted", "managed")
 
 
 def listed_hooks(

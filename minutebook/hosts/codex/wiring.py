@@ -1,104 +1,117 @@
-"""What has to be in Codex's files, as plain data; nothing here reads, writes or runs anything.
+"""What has to be in Codex's files, as plain data; `wiring(target)` is what an installer asks for.
 
-For an installer:
+- hooks.json in Codex's folder, or in a project's .codex: our groups, last in each event's list. Codex refuses a whole
+  file with a key or an event that it does not know, so only what 0.171 knows is there.
+- config.toml beside it: the table [mcp_servers.om].
+- Trust. Codex silently skips a hook that nobody has trusted. `app_server.listed_hooks(codex, cwd, environ)` asks the
+  program which hooks it sees, with their hashes; `ours(listed)` picks ours, `untrusted(listed)` those of ours that
+  would not run, and `trust_tables(listed)` are the tables [hooks.state."KEY"] of the person's own config.toml that
+  trust them (a project cannot trust itself). `wiring(target).afterwards()` does that once the files are written; who
+  has not agreed to it reads TRUST_BY_HAND. A key holds the hook's place in its list: whoever removes a hook that
+  stands before ours has to trust ours again.
 
-- `hooks_json(om_hook)`: our part of `<CODEX_HOME>/hooks.json` (or `<project>/.codex/hooks.json`). Codex refuses a
-  whole file with a key or an event that it does not know, so only what 0.171 knows is here. Our groups go last in each
-  event's list; `is_ours(group)` finds them again. A hook's trust hangs on its place in the list: whoever removes a
-  group before ours has to trust ours again (`om install codex` once more).
-- `mcp_server(om)`: our table `[mcp_servers.om]` of `<CODEX_HOME>/config.toml`.
-- `toml_tables({"mcp_servers.om": mcp_server(om)})`: such tables as text, to be appended to a config.toml.
-- trust: Codex silently skips hooks that nobody trusted. `codex.app_server.listed_hooks(codex, cwd, environ)` asks the
-  program which hooks it sees; `ours(listed)` picks ours, `untrusted(listed)` those that would not run, and
-  `trust_tables(listed)` are the tables `[hooks.state."KEY"]` that trust them, for `toml_tables`. The order is: write
-  hooks.json, ask, write the tables, ask again. A person who has not agreed to that gets `TRUST_BY_HAND` to read.
+Only `afterwards` runs or reads anything.
 """
 
 import json
+import os
 import shlex
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-MCP_SERVER = "om"
-HOOK_SECONDS = 5
-"""A hook of ours leaves within one second; this is when Codex would end it."""
-CONTEXT_TOKENS = 200_000
-"""additionalContextLimit: Codex cuts the middle out of what is longer, 2,500 tokens by default. A composition is whole
-or it is nothing, and its own limit is compaction_max_tokens."""
+from minutebook.errors import HostFailed
+from minutebook.hosts.codex.app_server import ListedHook, listed_hooks
+from minutebook.hosts.edits import Edit, JsonItems, Program, Target, TomlTable, Wiring, guarded
+
+MARKETPLACE, PLUGIN, SERVER = "minutebook", "om", "om"
+EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "PostCompact", "Stop", "SessionEnd")
 ANSWERING = ("SessionStart", "UserPromptSubmit", "PostToolUse")
 """Events at which a hook may put text into the context."""
-EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "PostCompact", "Stop", "SessionEnd")
+HOOK_SECONDS = 5
+"""A hook of ours leaves within one second; this is when Codex would end it."""
+LEAVING_SECONDS = 3
+"""Codex gives a hook at the end of a session no more, and warns of who asks for it."""
+CONTEXT_TOKENS = 200_000
+"""additionalContextLimit: of what is longer (2,500 tokens by default) Codex cuts the middle out. A composition is whole
+or it is nothing, and has its own limit: compaction_max_tokens."""
 PASSED_ON = ("MINUTEBOOK_HOME", "MINUTEBOOK_STORE", "MINUTEBOOK_CONFIG", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
 """Codex clears the environment of an MCP server but for these."""
 TRUST_BY_HAND = (
-    "Codex runs a hook only after you have trusted it: start `codex`, type /hooks, look at Minutebook's hooks and "
-    "trust them, or let `om install codex` do it."
+    "Codex runs a hook only once you have trusted it: start codex, type /hooks, look at those of Minutebook and trust "
+    "them."
 )
+NEXT_SESSION = "Sessions of Codex that are open already go on without it: start codex anew."
 
-Group = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedHook:
-    """A hook as Codex's app-server lists it. trust: trusted, untrusted, modified or managed; plugin: its id or ""."""
-
-    key: str
-    event: str
-    command: str
-    hash: str
-    trust: str
-    enabled: bool = True
-    source: str = ""
-    plugin: str = ""
-
-    @property
-    def runs(self) -> bool:
-        """Whether Codex runs it without a flag that skips the review."""
-        return self.enabled and self.trust in ("trusted", "managed")
+Tables = dict[tuple[str, ...], dict[str, Any]]
 
 
-def hooks_json(om_hook: str) -> dict[str, dict[str, list[Group]]]:
-    """Our part of a hooks.json; om_hook: absolute path of the program (or a command's name in a plugin)."""
-    return {"hooks": {event: [_group(om_hook, event)] for event in EVENTS}}
+def wiring(target: Target) -> Wiring:
+    """Everything of a whole user, of one project, or of the plugin."""
+    folder = target.project / ".codex" if target.project else target.folder
+    notes = (NEXT_SESSION,)
+    trusting = partial(trust_edits, target)
+    if target.plugin:
+        return Wiring(edits=(), programs=plugin_programs(target.package / "plugin"), notes=notes, afterwards=trusting)
+    hooks = [
+        JsonItems(file=folder / "hooks.json", path=("hooks", event), items=(group,))
+        for event, group in hook_groups(target.om_hook).items()
+    ]
+    server = TomlTable(file=folder / "config.toml", path=("mcp_servers", SERVER), values=mcp_server(target.om))
+    return Wiring(edits=(*hooks, server), notes=notes, afterwards=trusting)
 
 
-def _group(om_hook: str, event: str) -> Group:
-    hook: dict[str, Any] = {"type": "command", "command": f"{shlex.quote(om_hook)} codex {event}"}
-    hook["timeout"] = 3 if event == "SessionEnd" else HOOK_SECONDS  # Codex clamps that one, with a warning
-    if event in ANSWERING:
-        hook["additionalContextLimit"] = CONTEXT_TOKENS
-    return {"hooks": [hook]}
+def hook_groups(om_hook: str) -> dict[str, dict[str, Any]]:
+    """Event → our matcher group. om_hook: the program's path, or its name where PATH has to find it."""
+    return {event: {"hooks": [_hook(om_hook, event)]} for event in EVENTS}
 
 
-def is_ours(group: object) -> bool:
-    """Whether a matcher group of a hooks.json is one that hooks_json made, wherever om-hook stood then."""
-    hooks = group.get("hooks") if isinstance(group, dict) else None
-    return isinstance(hooks, list) and bool(hooks) and all(_is_our_hook(hook) for hook in hooks)
-
-
-def _is_our_hook(hook: object) -> bool:
-    return isinstance(hook, dict) and is_our_command(hook.get("command"))
-
-
-def is_our_command(command: object) -> bool:
-    """Whether a hook's command line is `<some folder>/om-hook codex EVENT`."""
-    try:
-        words = shlex.split(command) if isinstance(command, str) else []
-    except ValueError:
-        return False
-    program = words[0].replace("\\", "/").rsplit("/", 1)[-1] if words else ""
-    return program in ("om-hook", "om-hook.exe") and words[1:2] == ["codex"]
+def _hook(om_hook: str, event: str) -> dict[str, Any]:
+    hook: dict[str, Any] = {
+        "type": "command",
+        "command": guarded(om_hook, "codex", event),
+        "timeout": LEAVING_SECONDS if event == "SessionEnd" else HOOK_SECONDS,
+    }
+    return hook | ({"additionalContextLimit": CONTEXT_TOKENS} if event in ANSWERING else {})
 
 
 def mcp_server(om: str) -> dict[str, Any]:
-    """Our table [mcp_servers.om]; om: absolute path of the program. Its tools only read, so they ask no approval."""
+    """Our table [mcp_servers.om]. Its tools only read, so nobody has to approve each call."""
     return {
         "command": om,
         "args": ["mcp", "--host", "codex"],
         "env_vars": list(PASSED_ON),
         "default_tools_approval_mode": "approve",
     }
+
+
+def plugin_programs(marketplace: Path) -> tuple[Program, ...]:
+    """What puts the plugin of that marketplace folder in, and takes it out again."""
+    of_market, of_plugin = ("codex", "plugin", "marketplace"), ("codex", "plugin")
+    return (
+        Program(argv=(*of_market, "add", str(marketplace)), undo=(*of_market, "remove", MARKETPLACE)),
+        Program(
+            argv=(*of_plugin, "add", f"{PLUGIN}@{MARKETPLACE}"), undo=(*of_plugin, "remove", f"{PLUGIN}@{MARKETPLACE}")
+        ),
+    )
+
+
+# -- trust ---------------------------------------------------------------------------------------------------------
+
+
+def trust_edits(target: Target) -> Sequence[Edit]:
+    """The tables that trust our hooks as they are now, asked of the program. Raises HostFailed where that cannot be."""
+    program = shutil.which("codex")
+    if program is None:
+        raise HostFailed(f"there is no codex on PATH, so its hooks are not trusted yet. {TRUST_BY_HAND}")
+    environ = {**os.environ, "CODEX_HOME": str(target.folder)}
+    listed, complaints = listed_hooks(program, str(target.project or target.home), environ)
+    if not ours(listed):
+        raise HostFailed(f"codex does not see Minutebook's hooks. {' '.join(complaints) or TRUST_BY_HAND}")
+    config = target.folder / "config.toml"
+    return [TomlTable(file=config, path=path, values=values) for path, values in trust_tables(listed).items()]
 
 
 def ours(listed: Iterable[ListedHook]) -> list[ListedHook]:
@@ -111,9 +124,18 @@ def untrusted(listed: Iterable[ListedHook]) -> list[ListedHook]:
     return [hook for hook in ours(listed) if not hook.runs]
 
 
-def trust_tables(listed: Iterable[ListedHook]) -> dict[str, dict[str, Any]]:
-    """Tables of config.toml that trust each of ours as it is now: one that is edited afterwards is not trusted."""
-    return {f"hooks.state.{json.dumps(hook.key)}": _trusted(hook.hash) for hook in ours(listed)}
+def is_our_command(command: str) -> bool:
+    """Whether a hook's command line runs `<some folder>/om-hook codex`."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    return len(words) > 1 and words[0].rpartition("/")[2] == "om-hook" and words[1] == "codex"
+
+
+def trust_tables(listed: Iterable[ListedHook]) -> Tables:
+    """Path → values of the tables that trust ours as they are now: one that is edited afterwards is not trusted."""
+    return {("hooks", "state", hook.key): _trusted(hook.hash) for hook in ours(listed)}
 
 
 def _trusted(listed_hash: str) -> dict[str, Any]:
@@ -122,12 +144,12 @@ def _trusted(listed_hash: str) -> dict[str, Any]:
     return {"trusted_hash": own} | ({"trusted_content_hash": content} if content else {})
 
 
-def toml_tables(tables: Mapping[str, Mapping[str, Any]]) -> str:
-    """Tables of strings and of lists of strings as TOML text; a table's name is its key as it has to be written."""
-    return "\n".join(_toml_table(name, values) for name, values in tables.items())
+def shipped(om_hook: str = "om-hook", om: str = "om") -> Mapping[str, str]:
+    """File → text of the plugin's parts that are Codex's own, as they lie in the package."""
+    server = {"mcpServers": {SERVER: mcp_server(om)}}
+    hooks = {"hooks": {event: [group] for event, group in hook_groups(om_hook).items()}}
+    return {"hooks/codex.json": _pretty(hooks), "codex-mcp.json": _pretty(server)}
 
 
-def _toml_table(name: str, values: Mapping[str, Any]) -> str:
-    return "".join(
-        [f"[{name}]\n", *(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in values.items())]
-    )
+def _pretty(value: object) -> str:
+    return json.dumps(value, indent=2) + "\n"
