@@ -5,7 +5,7 @@ it is a record of the past, and cannot pose as anything else. Nothing is written
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -146,9 +146,12 @@ def checked(name: str, arguments: object) -> Question:
     return Question(name, values)
 
 
-def answer(store: Store, branch: Branch, settings: Settings, question: Question) -> Told:
-    """What the memory of this branch says. Raises BadInput for a page that there is not, StoreError."""
-    return _ANSWERS[question.tool](store, branch, settings, **question.values)
+def answer(store: Store, branch: Branch, settings: Settings, question: Question, *, seen: Branch | None = None) -> Told:
+    """What the memory of this branch says. Raises BadInput for a page that there is not, StoreError.
+
+    seen: the branch with its names as the reader may know them.
+    """
+    return _ANSWERS[question.tool](store, branch, settings, seen or branch, **question.values)
 
 
 def nothing_yet(session: str) -> str:
@@ -232,11 +235,11 @@ def _given(value: object) -> str:
 # -- answers -------------------------------------------------------------------------------------------------------
 
 
-def _recall(store: Store, branch: Branch, settings: Settings, *, id: str, page: int) -> Told:
+def _recall(store: Store, branch: Branch, settings: Settings, seen: Branch, *, id: str, page: int) -> Told:
     """003-087 to 003-092: what is recorded, its status, then its sources, page by page."""
     found = recall(store, branch, id)
     if not found.found:
-        words = f"[{id}] was not found on this branch ({_name(branch.key)}). memory_search finds ids by words."
+        words = f"[{id}] was not found on this branch ({_name(seen.key)}). memory_search finds ids by words."
         return Told(words, found=False)
     texts = recalled_texts(found, branch.zone)
     pages = _pages(texts)
@@ -271,7 +274,7 @@ def _shown(texts: Sequence[str], pieces: Iterable[Piece]) -> Iterable[str]:
         yield piece.text.removesuffix("\n")
 
 
-def _search(store: Store, branch: Branch, settings: Settings, *, words: str, limit: int) -> Told:
+def _search(store: Store, branch: Branch, settings: Settings, seen: Branch, *, words: str, limit: int) -> Told:
     hits = search(store, [branch], words, limit=limit)
     if not hits:
         return Told("No hit in this session. Other words may find it; words that occur nowhere find nothing.")
@@ -292,13 +295,13 @@ def _hit(hit: Hit, zone: str) -> str:
     return f"{f'[{hit.id}] ' if record else ''}{head}\n    {harmless(hit.text)}"
 
 
-def _status(store: Store, branch: Branch, settings: Settings) -> Told:
-    lines = status_text(read_status(store, branch, settings)).split("\n")
+def _status(store: Store, branch: Branch, settings: Settings, seen: Branch) -> Told:
+    lines = status_text(replace(read_status(store, branch, settings), branch=seen)).split("\n")
     text = "\n".join(harmless(line) if line.strip() else "" for line in lines)
     return Told(head_and_tail(text, PAGE_CHARACTERS // 3), 1)
 
 
-def _view(store: Store, branch: Branch, settings: Settings, *, full: bool, page: int) -> Told:
+def _view(store: Store, branch: Branch, settings: Settings, seen: Branch, *, full: bool, page: int) -> Told:
     projection = viewed(store, branch, settings, full=full)
     word = "recorded" if full else "visible"
     text = "\n".join(view_lines(projection, word, shown=lambda line: "\n".join(harmless_lines(line)) or ""))

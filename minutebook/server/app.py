@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 
 from minutebook import __version__
 from minutebook.errors import MinutebookError
-from minutebook.server import reading, shapes, taking
+from minutebook.server import mcp_http, reading, shapes, taking
 from minutebook.server.door import Door
 from minutebook.server.health import add_health_routes
 from minutebook.server.house import House
@@ -65,15 +65,17 @@ def routes_of(house: House) -> FastAPI:
 
 def _add_routes(app: FastAPI) -> None:
     def add(method: str, path: str, *more: int, **about: Any) -> None:
-        app.router.add_api_route(
-            path, methods=[method], route_class_override=Route, responses=refusals(*more), tags=["v1"], **about
-        )
+        said = {"responses": refusals(*more), "tags": ["v1"], **about}
+        app.router.add_api_route(path, methods=[method], route_class_override=Route, **said)
 
     for path, endpoint, answer in TAKING:
         add("POST", path, 403, 409, 410, endpoint=endpoint, response_model=answer)
     add("POST", "/v1/lengths", endpoint=reading.many_lengths, response_model=shapes.ManyLengthsAnswer)
     for path, endpoint, answer in READING:
         add("GET", path, endpoint=endpoint, response_model=answer)
+    if mcp_http.is_served():
+        asked: dict[str, Any] = {"responses": mcp_http.RESPONSES, "openapi_extra": mcp_http.ASKED, "tags": ["mcp"]}
+        add("POST", mcp_http.PATH, endpoint=mcp_http.mcp, response_model=None, **asked)
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:

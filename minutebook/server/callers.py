@@ -47,6 +47,18 @@ class Caller:
             self.noted(key, 0, status=404)
             raise
 
+    def readable_session(self, key: str) -> Branch:
+        """The branch on which a session stands, if this token may read it; else Hidden. A refused read is noted.
+
+        One that is not there is looked up just as far as one that is.
+        """
+        session = find_session(self.house.store, self.boxed(key))
+        try:
+            return self._readable(session.branch if session else self.boxed(key))
+        except Hidden:
+            self.noted(key, 0, status=404)
+            raise
+
     def readable_among(self, keys: Iterable[str]) -> dict[str, Branch]:
         """Those of the keys, as the user writes them, that are readable."""
         found: dict[str, Branch] = {}

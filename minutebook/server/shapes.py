@@ -71,6 +71,12 @@ class CompactionQuestion(BranchQuestion):
     keep: Position | None = None
 
 
+class McpQuestion(Question):
+    """session: a key as this token's user sees it; the tools want one."""
+
+    session: Annotated[str, Field(max_length=KEY_CHARACTERS)] = ""
+
+
 class SessionsQuestion(Question):
     """after: what `next` said, nothing for all."""
 

@@ -41,7 +41,17 @@ def ask_about(door: RunningDoor, route: Route, token: str, key: str, **more: Any
         values = {"branch": key, "id": RECORD, "q": "words of turn", **more}
         return door.get(route.path, token, **{name: values[name] for name in route.query if name in values})
     assert route.method == "POST", f"{route}: say how it is asked"
+    if route.path == "/mcp":
+        words = {"words": str(more.get("q", "words of turn"))}
+        return call_tool(door, token, key, "memory_search", words)
     return door.post(route.path, token, body_about(route.path, key))
+
+
+def call_tool(door: RunningDoor, token: str, key: str, tool: str, arguments: Any = None, **more: Any) -> Got:
+    """A tool's call over MCP, as a request of its own. more: headers."""
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments or {}}}
+    headers = {"Accept": "application/json, text/event-stream", **more}
+    return door.ask("POST", "/mcp", token, body=call, headers=headers, session=key)
 
 
 def body_about(path: str, key: str) -> Any:
