@@ -24,6 +24,7 @@ STEP_BYTES = 1024 * 1024
 BUDGET_STEP_BYTES = 128 * 1024
 """Smaller where the time is counted: a budget is looked at between two steps only."""
 HEAD_BYTES = 64 * 1024
+HEAD_MAX_BYTES = 8 * 1024 * 1024
 READERS: Mapping[str, str] = {
     "claude_code": "minutebook.hosts.claude_code.reader",
     "codex": "minutebook.hosts.codex.reader",
@@ -40,8 +41,9 @@ Advance = Callable[[Path, int, int], None]
 class Delivered:
     """What came of a file. session: its key, "" where the file does not say yet. agent: a sub-agent's id, else "".
 
-    branches: keys of those that got something new. whole: it was read to its end, as it was then. purged: nothing was
-    taken in, because the session was removed on purpose.
+    branches: keys of those that got something new. recognised: there is something of that host in it. whole: it was
+    read to its end, as it was then, or nothing of it may be taken in. purged: because its session was removed on
+    purpose.
     """
 
     session: str = ""
@@ -50,6 +52,7 @@ class Delivered:
     duplicates: int = 0
     versions: int = 0
     branches: tuple[str, ...] = ()
+    recognised: bool = False
     whole: bool = True
     purged: bool = False
 
@@ -78,6 +81,7 @@ def deliver(
     *,
     zone: str = "UTC",
     seconds: float | None = None,
+    step_bytes: int | None = None,
     key: str = "",
     ignore: Sequence[str] = (),
     each: Callable[[Reading], None] | None = None,
@@ -85,23 +89,26 @@ def deliver(
 ) -> Delivered:
     """Take a session's file in from where it was read to, in steps; idempotent, safe beside others that do the same.
 
-    zone: for a session whose host names none. seconds: no step begins later than so long after the first. key: of the
-    session whose file it should be, where that is known; only saves a look. ignore: the setting's globs. each: told
-    what is kept of every step's reading; advance: file, bytes read, its size. Raises BadTranscript of a file that
-    cannot be read, StoreError.
+    zone: for a session whose host names none. seconds: no step begins later than so long after the first.
+    step_bytes: how much a step reads. key: of the session whose file it should be, where that is known; only saves a
+    look. ignore: the setting's globs. each: told what is kept of every step's reading; advance: file, bytes read, its
+    size. Raises BadTranscript of a file that cannot be read, StoreError.
     """
     until = None if seconds is None else time.monotonic() + seconds
     reader, delivered = reader_of(host), Delivered()
     session = read_before(store, reader, path, key)
-    step = STEP_BYTES if until is None else BUDGET_STEP_BYTES
-    for reading, last in _steps(reader, path, session.cursor if session else None, step, advance):
-        reading = keep_out(store, reading, ignore)
+    step = step_bytes or (STEP_BYTES if until is None else BUDGET_STEP_BYTES)
+    for whole, last in _steps(reader, path, session.cursor if session else None, step, advance):
+        reading = keep_out(store, whole, ignore)
         if each is not None:
             each(reading)
         if reading.head is not None and not delivered.session:
             delivered.session, delivered.agent = session_key(reading.head), reading.head.agent
         if _says_something(reading, session):
             delivered.add(accept_turns(store, reading, path=str(path), zone=zone))
+        delivered.recognised = delivered.recognised or whole.head is not None
+        if delivered.purged or (whole.head is not None and reading.head is None):
+            break  # nothing is noted of it, so that the next delivery begins here again
         if not last and until is not None and time.monotonic() >= until:
             delivered.whole = False
             break
@@ -158,8 +165,9 @@ def _steps(
 
 
 def _head_of(reader: Reader, path: Path) -> Any:
+    """From its first rows: of a file that does not say for so long, the reading itself has to."""
     for reading in readings(reader, path, None, step=HEAD_BYTES):
-        if reading.head is not None:
+        if reading.head is not None or _offset(reading.cursor) > HEAD_MAX_BYTES:
             return reading.head
     return None
 
