@@ -32,6 +32,7 @@ INJECTED_CHARACTERS = 9_900
 RING, ENDED, AGENT = "ring", "ring: the session is over", "ring: for the sub-agent"
 STEERS, NOTICES = "steers", "steers and notices"
 ANSWER, SWEEP = "answer", "the hand-over is over"
+COMMAND = "a command typed as a prompt, else steers and notices"
 
 CLAUDE_CODE: Mapping[str, tuple[str, ...]] = {
     "SessionStart": (ANSWER, RING),
@@ -46,18 +47,21 @@ CLAUDE_CODE: Mapping[str, tuple[str, ...]] = {
 }
 CODEX: Mapping[str, tuple[str, ...]] = {
     "SessionStart": (ANSWER, RING),
-    "UserPromptSubmit": (RING, NOTICES),
+    "UserPromptSubmit": (RING, COMMAND),
     "PostToolUse": (RING, STEERS),
     "Stop": (RING,),
     "SubagentStop": (AGENT,),
     "PreCompact": (ANSWER, RING),
-    "PostCompact": (SWEEP, RING),
+    "PostCompact": (RING,),  # the memory is asked for afterwards, perhaps much later: what is handed over stays
     "SessionEnd": (ENDED,),
     "Interrupt": (RING,),
 }
 ACTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {"claude_code": CLAUDE_CODE, "codex": CODEX}
 """Host → event → what its hook does, in this order."""
 
+COMMANDS = ("om:status", "om:view", "om:recall")
+COMMAND_CHARACTERS = 50
+"""How far into a prompt a command is looked for."""
 NOTHING_TO_SAY = ("startup", "clear")
 """At a start of these kinds no memory is due."""
 KINDS = {STEERS: ("steer",), NOTICES: ("steer", "notice")}
@@ -206,17 +210,27 @@ def _act(action: str, store_path: str, host: str, event: str, session: str, payl
         _say(slot_output(event, _slot(store_path, host, session, payload, action)))
     elif action == SWEEP:
         bell.remove_handover(store_path, host, session)
-    elif action == ANSWER and payload.get("source") not in NOTHING_TO_SAY:
+    elif action == COMMAND and not is_command(payload):
+        _act(NOTICES, store_path, host, event, session, payload)
+    elif payload.get("source") not in NOTHING_TO_SAY and not name_in(payload, "agent_id"):
         from minutebook.hosts.answering import answer
 
         _say(answer(host, event, payload, store_path))
 
 
+def is_command(payload: Payload) -> bool:
+    """Whether the prompt is a command of ours, where the host itself has none: om:status, or /om:status."""
+    prompt = payload.get("prompt")
+    return isinstance(prompt, str) and prompt[:COMMAND_CHARACTERS].lstrip().removeprefix("/").startswith(COMMANDS)
+
+
 def _ring(store_path: str, host: str, event: str, session: str, payload: Payload, *, ended: bool = False) -> None:
+    """What Codex says inside a sub-agent names the session, and the sub-agent's own transcript."""
     path = path_in(payload, "transcript_path")
     if not path or (event == "SessionStart" and not os.path.exists(path)):
         return  # nothing is kept of this session, or not yet
-    _ring_for(store_path, host, session, path, payload, event=event, ended=ended)
+    agent = name_in(payload, "agent_id") if host == "codex" else ""
+    _ring_for(store_path, host, session, path, payload, agent=agent, event=event, ended=ended)
 
 
 def _ring_for_agent(store_path: str, host: str, event: str, session: str, payload: Payload) -> None:

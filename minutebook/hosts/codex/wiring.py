@@ -27,7 +27,8 @@ from minutebook.hosts.codex.app_server import ListedHook, listed_hooks
 from minutebook.hosts.edits import Edit, JsonItems, Program, Target, TomlTable, Wiring, guarded
 
 MARKETPLACE, PLUGIN, SERVER = "minutebook", "om", "om"
-EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "PostCompact", "Stop", "SessionEnd")
+TURNS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SubagentStop")
+EVENTS = (*TURNS, "PreCompact", "PostCompact", "SessionEnd")
 ANSWERING = ("SessionStart", "UserPromptSubmit", "PostToolUse")
 """Events at which a hook may put text into the context."""
 HOOK_SECONDS = 5
