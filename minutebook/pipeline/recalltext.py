@@ -11,8 +11,47 @@ from minutebook.pipeline.sourcetext import entry_text
 from minutebook.pipeline.wording import counted, minute, tokens
 from minutebook.records import Placed, RawPointer, SourceEntry
 
+DESCRIPTION = (
+    "Recall the exact source behind one memory. Observations and reflections in memory carry an id of twelve"
+    " characters in brackets, such as [3fa9c2d41b07]; give that one id. You get the record and the text of the"
+    " conversation that it came from, dropped and retired records too.\n"
+    "Use it before you act on a memory whose details matter: exact wording, reasons and decisions, paths, commands,"
+    " errors, numbers; or to see what supports a memory. Do not use it to browse, to search by words, or to fetch ids"
+    " in advance."
+)
+"""The recall tool's, the same in every agent (003-094)."""
+LINE_CHARACTERS = 160
+
 WHY_GONE = {"user": "taken back by a person", "superseded": "superseded by a correction"}
 NO_TEXT = "(no text)"
+
+
+def headline(found: Recalled) -> str:
+    """Success or failure with the counts of what was found (003-096)."""
+    counts = [
+        counted(len(found.reflections), "reflection"),
+        counted(len(found.observations), "observation"),
+        counted(len(found.sources), "source"),
+    ]
+    said = f"{', '.join(counts)}, {tokens(sum(placed.tokens for placed in found.sources))} tokens of source"
+    if not found.found:
+        return f"Not recalled: this branch has no record [{found.id}] ({said})"
+    return f"Recalled [{found.id}]{', in part' if found.partial else ''}: {said}"
+
+
+def collapsed_lines(found: Recalled, zone: str) -> Iterator[str]:
+    """One line a record and a source (003-096)."""
+    for reflection in found.reflections:
+        yield _cut(f"[{reflection.record.id}] reflection, {reflection.status}: {one_line(reflection.record.content)}")
+    for seen in found.observations:
+        yield _cut(f"[{seen.record.id}] observation, {seen.status}: {one_line(seen.record.content)}")
+    for number, placed in enumerate(found.sources, start=1):
+        said = f"{role_of(placed.entry)}, {minute(placed.entry.time, zone)}"
+        yield _cut(f"{number} of {len(found.sources)}: {said}, {tokens(placed.tokens)} tokens")
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= LINE_CHARACTERS else line[: LINE_CHARACTERS - 1] + "…"
 
 
 def text_of(
