@@ -1,13 +1,21 @@
 """`om worker`."""
 
 import logging
+import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from minutebook.cli.options import placed
 from minutebook.cli.place import Place
 from minutebook.settings_loading import load
+
+if TYPE_CHECKING:
+    from minutebook.hosts.bells import Bells
+    from minutebook.settings import Settings
+    from minutebook.workers.choosing import ProjectSettings
+    from minutebook.workers.holding import Hold
 
 ROLES = ("observer", "reflector", "digester", "dropper", "judge")
 
@@ -24,6 +32,7 @@ ROLES = ("observer", "reflector", "digester", "dropper", "judge")
 @click.option(
     "--check", type=click.Path(path_type=Path), metavar="FILE", help="Only say whether the worker of --health is well."
 )
+@click.option("--hold", type=click.IntRange(min=0), hidden=True, help="For hooks: the descriptor of the locked file.")
 @click.pass_context
 def worker(
     ctx: click.Context,
@@ -34,6 +43,7 @@ def worker(
     idle_exit: float | None,
     health: Path | None,
     check: Path | None,
+    hold: int | None,
 ) -> None:
     """Do the background work of a store until Ctrl-C or SIGTERM; the jobs in hand are finished first.
 
@@ -54,12 +64,21 @@ def worker(
     from minutebook.workers.choosing import ProjectSettings
     from minutebook.workers.foreground import run_worker
 
+    held = _held(place, hold)
     logging.basicConfig(format="om worker: %(message)s", level=logging.WARNING)
     load(None, place.flags)  # a wrong value is said now; one of a project's file only holds up that project
     place.check_store()
     settings_for = ProjectSettings(place.flags)
     code = run_worker(
-        place.url, roles or ROLES, concurrency, until_idle, idle_exit, settings_for=settings_for, health=health
+        place.url,
+        roles or ROLES,
+        concurrency,
+        until_idle,
+        idle_exit,
+        settings_for=settings_for,
+        intake=_intake(place, settings_for),
+        health=health,
+        hold=held,
     )
     ctx.exit(code)
 
@@ -70,3 +89,28 @@ def _checked(file: Path) -> int:
     well, said = look_at(file)
     click.echo(said)
     return 0 if well else 1
+
+
+def _held(place: Place, hold: int | None) -> "Hold | None":
+    """What a hook handed over. Its worker makes the store, and stays in no project's folder."""
+    if hold is None or place.store_file is None:
+        return None
+    from minutebook.workers.holding import Hold
+
+    held = Hold(hold, os.fspath(place.store_file))
+    place.creating = True
+    os.chdir("/")
+    return held
+
+
+def _intake(place: Place, settings_for: "ProjectSettings") -> "Bells | None":
+    """Takes in what hooks rang for; they ring beside a file only."""
+    if place.store_file is None:
+        return None
+    from minutebook.hosts.bells import Bells
+    from minutebook.records import Branch
+
+    def settings_of(project: str) -> "Settings":
+        return settings_for(Branch(key="", host="", session="", lineage="", project=project))
+
+    return Bells(os.fspath(place.store_file), settings_of)

@@ -38,7 +38,8 @@ class Engine:
 
     minds: role, settings and branch → mind; mind: one for all. settings_for: branch → settings, asked for each job.
     roles: those that this process serves. concurrency: jobs of one role at once. queue_path, wake_path: beside the
-    store, or on its server, when None. intake: called before each look at the board, to take in what hooks announced.
+    store, or on its server, when None. intake: called before each look at the board, to take in what hooks announced;
+    it may give the seconds after which it wants to be called again, because it is not done.
     role_modules: role → what prepares and thinks. failure: why it ended by itself. worked_at, answered_at: monotonic
     seconds of the last job, and of the last time that the store answered.
     """
@@ -66,6 +67,7 @@ class Engine:
         self._sweep_seconds = sweep_seconds
         self._log = log or DebugLog(False, Path())
         self._intake = intake
+        self._intake_at: float | None = None
         self._role_modules = role_modules
         self._owner = new_owner()
         self._dispatcher = Dispatcher(store, settings_for)
@@ -133,8 +135,8 @@ class Engine:
         self._listening = on
 
     def expects_work(self) -> bool:
-        """Whether a session will be observed when it has been idle for long enough."""
-        return self._dispatcher.next_flush_at() is not None
+        """Whether a session will be observed when it has been idle for long enough, or intake is not done."""
+        return self._intake_at is not None or self._dispatcher.next_flush_at() is not None
 
     def stop(self, timeout_seconds: float = STOP_SECONDS) -> bool:
         """Finish the jobs in hand and end; False when one was still in hand at the timeout, and was released."""
@@ -201,11 +203,15 @@ class Engine:
                 lane.send([state.job for state in ready])
 
     def _take_in(self) -> None:
+        again = None
         try:
             if self._intake is not None:
-                self._intake()
+                again = self._intake()
         except Exception:
             logger.exception("intake failed; it is done again")
+        self._intake_at = None
+        if isinstance(again, float):
+            self._intake_at, self.worked_at = self._store.now() + again, time.monotonic()
 
     def _sweep_when_due(self, seen: int | None) -> None:
         now = self._store.now()
@@ -247,7 +253,7 @@ class Engine:
         ready_at, flush_at = self._store.next_ready_at(self._roles), self._dispatcher.next_flush_at()
         if ready_at is not None and ready_at <= now:  # it waits for a thread, or is being taken
             ready_at = now + self._waker.poll_seconds
-        return min(at for at in (ready_at, flush_at, self._sweep_at) if at is not None)
+        return min(at for at in (ready_at, flush_at, self._intake_at, self._sweep_at) if at is not None)
 
     def _ask(self, enough: Sequence[Verdict], timeout_seconds: float | None) -> Verdict:
         with self._looked:
@@ -271,7 +277,7 @@ class Engine:
             self._looked.notify_all()
 
     def _judge(self) -> Verdict:
-        if self._store.ready(self._roles, 1):  # cheap, however long the board is
+        if self._intake_at is not None or self._store.ready(self._roles, 1):  # cheap, however long the board is
             return "busy"
         jobs = [state for state in self._store.jobs() if state.job.role in self._roles]
         if any(not _pausing(state, self._store.now()) for state in jobs) or self._store.take_dirty(1):

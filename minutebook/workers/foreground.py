@@ -17,6 +17,7 @@ from minutebook.store.opening import open_store
 from minutebook.workers.choosing import ProjectSettings, minds_of
 from minutebook.workers.engine import ALL_ROLES, STOP_SECONDS, Engine
 from minutebook.workers.health import Health
+from minutebook.workers.holding import Hold
 from minutebook.workers.outages import Outage
 from minutebook.workers.runner import Minds, SettingsFor
 
@@ -36,11 +37,13 @@ def run_worker(
     intake: Callable[[Store], object] | None = None,
     stop_seconds: float = STOP_SECONDS,
     health: Path | None = None,
+    hold: Hold | None = None,
 ) -> int:
     """Work on a store until a signal to stop, until idle, or until idle for so long; returns the exit code.
 
-    concurrency: jobs of one role at once, the setting when None. health: a file that is touched while all is well. 1:
-    only jobs that pause after a failure are left, or a branch whose settings or state cannot be read.
+    concurrency: jobs of one role at once, the setting when None. intake: takes in what hooks announced, and gives the
+    seconds after which it goes on. health: a file that is touched while all is well. hold: of the worker that hooks
+    started. 1: only jobs that pause after a failure are left, or a branch whose settings or state cannot be read.
     Raises BadSetting of the global settings, and StoreError when the store cannot be used. A store on a server that
     does not answer is waited for by a worker that was to stay.
     """
@@ -66,7 +69,7 @@ def run_worker(
                 engine.start()
                 if until_idle:
                     return _until_idle(engine, stopped)
-                return _until_left(engine, stopped, idle_exit_seconds, telling)
+                return _until_left(engine, stopped, idle_exit_seconds, telling, hold)
             finally:
                 telling.end()
                 engine.stop(stop_seconds)
@@ -113,12 +116,18 @@ def stop_on_signals() -> Iterator[threading.Event]:
 def _until_idle(engine: Engine, stopped: threading.Event) -> int:
     while not stopped.is_set():
         verdict = engine.wait_quiet(LOOK_SECONDS)
-        if verdict != "busy":
+        if verdict == "busy":
+            continue
+        engine.listen(False)  # who rings from here on starts a worker
+        if engine.look() != "busy":
             return 0 if verdict == "idle" and not engine.unreadable() else 1
+        engine.listen(True)
     return 0
 
 
-def _until_left(engine: Engine, stopped: threading.Event, idle_exit_seconds: float | None, health: Health) -> int:
+def _until_left(
+    engine: Engine, stopped: threading.Event, idle_exit_seconds: float | None, health: Health, hold: Hold | None
+) -> int:
     look_at = None if idle_exit_seconds is None else time.monotonic() + idle_exit_seconds
     while not stopped.wait(LOOK_SECONDS):
         health.tell()
@@ -128,18 +137,27 @@ def _until_left(engine: Engine, stopped: threading.Event, idle_exit_seconds: flo
             continue
         look_at = engine.worked_at + idle_exit_seconds
         if time.monotonic() >= look_at:
-            if leaves(engine):
+            if leaves(engine, hold):
                 return 0
             look_at = time.monotonic() + idle_exit_seconds
     return 0
 
 
-def leaves(engine: Engine) -> bool:
-    """Leave when idle: first no hook finds us any more, then one last look at what it may have left for us."""
+def leaves(engine: Engine, hold: Hold | None = None) -> bool:
+    """Leave when idle, so that no hook is left without a worker.
+
+    First nobody finds us any more; then, whoever rings may start another worker; then one last look at what was left
+    before that. If there is something, we stay, unless another worker was started meanwhile.
+    """
     if engine.look() != "idle" or engine.expects_work():
         return False
     engine.listen(False)
+    engine.look()  # from here on we are deaf
+    if hold is not None:
+        hold.release()
     if engine.look() == "idle":
+        return True
+    if hold is not None and not hold.take():
         return True
     engine.listen(True)
     return False

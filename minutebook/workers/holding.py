@@ -1,0 +1,45 @@
+"""The lock by which there is one worker that hooks started: this process inherited it, open and locked."""
+
+import os
+from contextlib import suppress
+
+from minutebook.errors import BadInput
+from minutebook.hosts.bell import lock_path
+from minutebook.hosts.starting import hold
+
+
+class Hold:
+    """A locked descriptor. While it is held no hook starts a worker. The file says which process holds it."""
+
+    def __init__(self, handle: int, store_path: str) -> None:
+        """Raises BadInput of a descriptor that is not that of the store's lock file, or which another has locked."""
+        path = lock_path(store_path)
+        try:
+            same = os.path.samestat(os.fstat(handle), os.stat(path))  # noqa: PTH116 (of a descriptor, too)
+        except OSError:
+            same = False
+        if not same:
+            raise BadInput(f"--hold {handle}: that is for hooks only: descriptor {handle} is not {path}")
+        os.set_inheritable(handle, False)
+        self._handle = handle
+        if not self.take():
+            raise BadInput(f"--hold {handle}: another worker has {path}")
+
+    def take(self) -> bool:
+        """Hold it (again); False where another worker was started meanwhile."""
+        if not hold(self._handle):
+            return False
+        self._say(str(os.getpid()))
+        return True
+
+    def release(self) -> None:
+        """Whoever rings from here on may start another worker."""
+        import fcntl
+
+        self._say("")
+        fcntl.flock(self._handle, fcntl.LOCK_UN)
+
+    def _say(self, text: str) -> None:
+        with suppress(OSError):
+            os.ftruncate(self._handle, 0)
+            os.pwrite(self._handle, text.encode(), 0)
