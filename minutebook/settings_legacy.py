@@ -40,10 +40,11 @@ PI_KEYS: Mapping[str, str] = {camel_case(setting.name): setting.name for setting
 
 def legacy_warnings(section: Mapping[str, object]) -> list[str]:
     """One warning for each key of the section that is not used, in the order of the section (003-122, 160, 161)."""
-    return [_warning(key) for key in section if key not in PI_KEYS]
+    return [legacy_warning(key) for key in section if key not in PI_KEYS]
 
 
-def _warning(key: str) -> str:
+def legacy_warning(key: str) -> str:
+    """What is to be said of a key that is none of ours."""
     if key in RENAMED:
         return f"{key} is not used any more; its new name is {RENAMED[key]}"
     if key in SPLIT:

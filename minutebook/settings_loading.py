@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from minutebook.errors import BadSetting
 from minutebook.places import data_dir, global_settings_file, project_settings_file, read_settings_file
+from minutebook.records import Branch
 from minutebook.settings import BY_NAME, EXTRACTIVE, SETTINGS, ModelChoice, Refused, Setting, Settings
 from minutebook.trust import is_trusted
 
@@ -78,16 +79,23 @@ class _Reading:
         self.origins = {setting.name: Origin("default") for setting in SETTINGS}
         self.held_back: list[HeldBack] = []
         self.errors: list[str] = []
+        self.warnings: list[str] = []
 
-    def take(self, name: str, value: object, origin: Origin, lines: Mapping[str, int] | None = None) -> Any:
-        """The checked value; None with an error noted where it is not allowed. lines: of the file it stands in."""
+    def take(
+        self, name: str, value: object, origin: Origin, lines: Mapping[str, int] | None = None, key: str = ""
+    ) -> Any:
+        """The checked value; None with an error noted where it is not allowed.
+
+        lines: of the file it stands in. key: what the file calls the setting.
+        """
+        key = key or name
         try:
             return BY_NAME[name].rule.check(value)
         except Refused as refused:
             if refused.key and isinstance(value, Mapping):
-                name, value = f"{name}.{refused.key}", value[refused.key]
-                origin = origin._replace(line=(lines or {}).get(name, origin.line))
-            self.errors.append(f"{origin}: {name} = {shown(value)} is not allowed; use {refused}")
+                key, value = f"{key}.{refused.key}", value[refused.key]
+                origin = origin._replace(line=(lines or {}).get(key, origin.line))
+            self.errors.append(f"{origin}: {key} = {shown(value)} is not allowed; use {refused}")
             return None
 
     def take_text(self, name: str, text: str, origin: Origin) -> Any:
@@ -104,15 +112,56 @@ class _Reading:
             self.values[name] = value
             self.origins[name] = origin
 
+    def put_from_file(self, name: str, checked: Any, origin: Origin, *, trusted: bool) -> None:
+        """Over what a lower level said, or held back until `om trust`."""
+        if checked is None or trusted or _counts_without_trust(self, BY_NAME[name], checked):
+            self.put(name, checked, origin)
+        else:
+            self.held_back.append(HeldBack(name, checked, origin))
 
-def load(project: Path | None, flags: Mapping[str, object], environ: Mapping[str, str] = os.environ) -> Resolved:
-    """The settings for a project's folder (None: outside of one), read once; raises BadSetting."""
+
+class PiFiles(NamedTuple):
+    """Pi's settings files, for its sessions: each counts just above our own of its level (003-124)."""
+
+    global_file: Path
+    project_file: Path | None = None
+    trusted: bool = False
+
+
+def load(
+    project: Path | None,
+    flags: Mapping[str, object],
+    environ: Mapping[str, str] = os.environ,
+    *,
+    pi: bool = False,
+) -> Resolved:
+    """The settings for a project's folder (None: outside of one), read once; raises BadSetting.
+
+    pi: for a session of Pi, whose own settings files count too.
+    """
     return resolve(
         global_file=global_settings_file(environ),
         project_file=project_settings_file(project) if project else None,
         environment=environ,
         flags=flags,
         trusted=project is not None and is_trusted(project, data_dir(environ)),
+        pi=_pi_files(project, environ) if pi else None,
+    )
+
+
+def is_of_pi_here(branch: Branch) -> bool:
+    """Whether a branch is of a Pi session of this machine: those of other machines have the name of their project."""
+    return branch.host == "pi" and Path(branch.project).is_absolute()
+
+
+def _pi_files(project: Path | None, environ: Mapping[str, str]) -> PiFiles:
+    from minutebook.settings_pi import global_pi_file, project_pi_file
+    from minutebook.trust import is_section_trusted
+
+    if project is None:
+        return PiFiles(global_pi_file(environ))
+    return PiFiles(
+        global_pi_file(environ), project_pi_file(project), trusted=is_section_trusted(project, data_dir(environ))
     )
 
 
@@ -123,6 +172,7 @@ def resolve(
     environment: Mapping[str, str],
     flags: Mapping[str, object],
     trusted: bool,
+    pi: PiFiles | None = None,
 ) -> Resolved:
     """Merge the levels; a file that is missing sets nothing, and a flag that is None is not given.
 
@@ -130,7 +180,12 @@ def resolve(
     """
     reading = _Reading()
     _read_file(reading, global_file, "global", trusted=True)
+    if pi:
+        _read_pi_section(reading, pi.global_file, "global", trusted=True)
     _read_file(reading, project_file, "project", trusted=trusted)
+    if pi:
+        _read_pi_section(reading, pi.project_file, "project", trusted=pi.trusted)
+        _read_pi_variable(reading, environment)
     _read_environment(reading, environment)
     _read_flags(reading, flags)
     _check_target(reading)
@@ -138,7 +193,7 @@ def resolve(
         raise BadSetting("\n".join(reading.errors))
     if reading.values.get("model") == EXTRACTIVE:  # asked for: no session's own model thinks instead
         reading.values |= {"model": None, "session_model_allowed": False}
-    return Resolved(Settings(**reading.values), reading.origins, tuple(reading.held_back))
+    return Resolved(Settings(**reading.values), reading.origins, tuple(reading.held_back), tuple(reading.warnings))
 
 
 def _read_file(reading: _Reading, path: Path | None, level: Level, *, trusted: bool) -> None:
@@ -154,11 +209,35 @@ def _read_file(reading: _Reading, path: Path | None, level: Level, *, trusted: b
         if name not in BY_NAME:
             reading.errors.append(f"{origin}: {_unknown(name, BY_NAME)}")
             continue
-        checked = reading.take(name, value, origin, lines)
-        if checked is None or trusted or _counts_without_trust(reading, BY_NAME[name], checked):
-            reading.put(name, checked, origin)
-        else:
-            reading.held_back.append(HeldBack(name, checked, origin))
+        reading.put_from_file(name, reading.take(name, value, origin, lines), origin, trusted=trusted)
+
+
+def _read_pi_section(reading: _Reading, path: Path | None, level: Level, *, trusted: bool) -> None:
+    """Known keys count; others are warnings, because the file is not ours (003-122)."""
+    from minutebook.settings_legacy import PI_KEYS, legacy_warning
+    from minutebook.settings_pi import read_section
+
+    try:
+        section = read_section(path) if path else None
+    except BadSetting as error:
+        reading.errors.append(str(error))
+        return
+    for key, value in section.values.items() if section else ():
+        origin = Origin(level, path, section.lines.get(key, 0) if section else 0)
+        if key not in PI_KEYS:
+            reading.warnings.append(f"{origin}: {legacy_warning(key)}")
+            continue
+        name = PI_KEYS[key]
+        checked = reading.take(name, value, origin, section.lines if section else None, key)
+        reading.put_from_file(name, checked, origin, trusted=trusted)
+
+
+def _read_pi_variable(reading: _Reading, environment: Mapping[str, str]) -> None:
+    from minutebook.settings_pi import PASSIVE_VARIABLE
+
+    if PASSIVE_VARIABLE in environment:
+        origin = Origin("environment", variable=PASSIVE_VARIABLE)
+        reading.put("passive", reading.take_text("passive", environment[PASSIVE_VARIABLE], origin), origin)
 
 
 def _counts_without_trust(reading: _Reading, setting: Setting, value: Any) -> bool:

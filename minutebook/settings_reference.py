@@ -22,6 +22,12 @@ variables, flags. A model is replaced as a whole.
   For yes and no: 1, true, yes, on, 0, false, no, off. For a model: `provider/id`, `provider/id@thinking` or
   `extractive`. For a list of models: these, with commas between them.
 
+For sessions of Pi the section `observational-memory` of Pi's own settings counts too, with the same names in camel case
+(`observeAfterTokens`): that of `~/.pi/agent/settings.json` (or below `PI_CODING_AGENT_DIR`) just above our global file,
+that of a project's `.pi/settings.json` just above its `.minutebook.toml`, with the same rules of trust.
+`PI_OBSERVATIONAL_MEMORY_PASSIVE` counts below `MINUTEBOOK_PASSIVE`. A key there that is unknown, or that an older
+version had, is a warning. `om settings --pi` shows what is in force.
+
 A wrong value, an unknown key or a file that cannot be read is an error that says where it stands and what is allowed;
 nothing falls back in silence. Settings are read once, when a hook, a command or a worker starts. `om settings` shows
 each value and where it came from.

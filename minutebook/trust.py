@@ -8,6 +8,7 @@ from pathlib import Path
 
 from minutebook.errors import BadSetting
 from minutebook.places import data_dir, project_settings_file, read_settings_file
+from minutebook.settings_pi import PROJECT_FILE, SECTION, section_digest
 
 TRUST_FILE = "trusted.json"
 
@@ -21,21 +22,31 @@ def is_trusted(project: Path, folder: Path | None = None) -> bool:
         return False
 
 
+def is_section_trusted(project: Path, folder: Path | None = None) -> bool:
+    """The same for our section of the project's settings of Pi."""
+    try:
+        digest = section_digest(project)
+        return digest is not None and _read(_list_file(folder)).get(_section_key(project)) == digest
+    except BadSetting:
+        return False
+
+
 def trust(project: Path, folder: Path | None = None) -> None:
-    """Trust the project's settings file as it is now; raises BadSetting where there is none."""
-    digest = _digest(project)
-    if digest is None:
+    """Trust the project's settings file, and our section of Pi's, as they are now; BadSetting where there is none."""
+    digests = {_key(project): _digest(project), _section_key(project): section_digest(project)}
+    found = {key: digest for key, digest in digests.items() if digest is not None}
+    if not found:
         raise BadSetting(f"nothing to trust: there is no {project_settings_file(project)}")
-    _write(_list_file(folder), {**_read(_list_file(folder)), _key(project): digest})
+    _write(_list_file(folder), {**_read(_list_file(folder)), **found})
 
 
 def untrust(project: Path, folder: Path | None = None) -> bool:
     """Take the trust back; whether there was any."""
     listed = _read(_list_file(folder))
-    found = listed.pop(_key(project), None) is not None
-    if found:
-        _write(_list_file(folder), listed)
-    return found
+    left = {key: digest for key, digest in listed.items() if key not in (_key(project), _section_key(project))}
+    if len(left) < len(listed):
+        _write(_list_file(folder), left)
+    return len(left) < len(listed)
 
 
 def _list_file(folder: Path | None) -> Path:
@@ -44,6 +55,10 @@ def _list_file(folder: Path | None) -> Path:
 
 def _key(project: Path) -> str:
     return os.path.realpath(project)
+
+
+def _section_key(project: Path) -> str:
+    return f"{_key(project)}/{PROJECT_FILE}#{SECTION}"
 
 
 def _digest(project: Path) -> str | None:

@@ -15,6 +15,7 @@ from minutebook.cli.showing_status import broken_lines
 from minutebook.errors import MinutebookError, StoreReadOnly
 from minutebook.pipeline.sessions import list_sessions
 from minutebook.pipeline.workbook import ERRORS
+from minutebook.settings_pi import SECTION, global_pi_file, project_pi_file, read_section
 from minutebook.store import codec
 from minutebook.store.kernel import Put, Store
 from minutebook.store.opening import open_store
@@ -48,6 +49,7 @@ def checks(place: Place) -> Iterator[Check]:
     yield sqlite_version(LIBRARY_VERSION)
     yield from (script(name, own_script()) for name in SCRIPTS)
     yield settings(place)
+    yield from settings_of_pi(place)
     if place.store_file is not None:
         yield disk(place.store_file)
     yield clock(time.time())
@@ -114,6 +116,22 @@ def settings(place: Place) -> Check:
     if notes:
         return Check("settings", "info", "; ".join(notes))
     return Check("settings", "ok", "every value is allowed")
+
+
+def settings_of_pi(place: Place) -> Iterator[Check]:
+    """Whether our section of Pi's settings files can be used; nothing is said where there is none."""
+    try:
+        files = (global_pi_file(), project_pi_file(place.project))
+        if not any(read_section(file) for file in files):
+            return
+        before, resolved = place.resolved, place.resolved_for_pi
+    except MinutebookError as error:
+        said = "; ".join(str(error).splitlines())
+        yield Check("settings of Pi", "fail", said, "mend what is named there; sessions of Pi wait for it")
+        return
+    notes = [str(held) for held in resolved.held_back if held not in before.held_back] + list(resolved.warnings)
+    said = "; ".join(notes) or f"every value of {SECTION} is allowed"
+    yield Check("settings of Pi", "info" if notes else "ok", said)
 
 
 def disk(store_file: Path) -> Check:

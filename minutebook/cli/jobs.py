@@ -81,9 +81,10 @@ def _retry(place: Place, gaps: Sequence[Placed], wanted: str) -> None:
     failed = 0
     for branch, gap in chosen:
         try:
-            mind = mind_for("observer", place.settings, branch, place.store)
+            settings = place.settings_of(branch)
+            mind = mind_for("observer", settings, branch, place.store)
             now = iso_time(place.store.now())
-            count = fill_gap(place.store, branch, gap.id, mind, place.settings, now=now)
+            count = fill_gap(place.store, branch, gap.id, mind, settings, now=now)
             write(f"[{gap.id}] filled by {mind.name}: {counted(count, 'observation')}")
         except ThinkingFailed as error:
             failed += 1

@@ -14,7 +14,7 @@ from minutebook.pipeline.sessions import Session, list_sessions
 from minutebook.places import default_store_path
 from minutebook.records import Branch
 from minutebook.settings import Settings
-from minutebook.settings_loading import Resolved, load
+from minutebook.settings_loading import Resolved, is_of_pi_here, load
 from minutebook.store.kernel import Store
 from minutebook.store.opening import open_store
 
@@ -44,6 +44,17 @@ class Place:
     def settings(self) -> Settings:
         """The values in force."""
         return self.resolved.settings
+
+    @property
+    def resolved_for_pi(self) -> Resolved:
+        """The same for sessions of Pi in this project, whose own settings files count too (003-124)."""
+        return load(self.project, self.flags, pi=True)
+
+    def settings_of(self, branch: Branch) -> Settings:
+        """The values in force for a branch: for one of Pi, Pi's own settings files count too (003-124)."""
+        if not is_of_pi_here(branch):
+            return self.settings
+        return load(Path(branch.project), self.flags, pi=True).settings
 
     @property
     def url(self) -> str:

@@ -18,15 +18,17 @@ VALUE_WIDTH = 40
 
 @click.command(short_help="every setting, its value and where it came from")
 @placed(choosing=False)
+@click.option("--pi", is_flag=True, help="As sessions of Pi have them: with our section of its settings files.")
 @JSON
-def settings(place: Place, as_json: bool) -> None:
+def settings(place: Place, pi: bool, as_json: bool) -> None:
     """Every setting, its value and where it came from; and what a project's file may not set before `om trust`.
 
     \b
     om settings
     om settings --project ~/shop --json
+    om settings --pi
     """
-    resolved = place.resolved
+    resolved = place.resolved_for_pi if pi else place.resolved
     if as_json:
         write_json(as_data(resolved))
         return

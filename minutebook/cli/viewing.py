@@ -41,7 +41,7 @@ def view(place: Place, full: bool, copy: bool | None) -> None:
 
 def view_text(place: Place, *, full: bool) -> str:
     """The rendered memory, and nothing else (003-107)."""
-    projection = viewed(place.store, place.branch, place.settings, full=full)
+    projection = viewed(place.store, place.branch, place.settings_of(place.branch), full=full)
     return "\n".join(view_lines(projection, "recorded" if full else "visible", shown=harmless))
 
 
@@ -79,7 +79,7 @@ def compact(place: Place, boundary: int | None, keep: int | None, as_json: bool)
     """
     if boundary is not None and keep is not None:
         raise BadInput("--boundary and --keep say the same thing in two ways; give one of them")
-    settings, path = place.settings, Path(place.store, place.branch)
+    settings, path = place.settings_of(place.branch), Path(place.store, place.branch)
     length = path.length()
     if boundary is not None and boundary > length:
         raise BadInput(f"--boundary {boundary:,}: the branch has {counted(length, 'entry', 'entries')}")

@@ -9,7 +9,7 @@ from minutebook.errors import BudgetSpent, MissingExtra
 from minutebook.pipeline.readings import session_key_of
 from minutebook.records import Branch
 from minutebook.settings import ModelChoice, Settings
-from minutebook.settings_loading import load
+from minutebook.settings_loading import is_of_pi_here, load
 from minutebook.store.kernel import Store
 from minutebook.workers import models
 from minutebook.workers.contract import Mind
@@ -27,15 +27,16 @@ class ProjectSettings:
 
     def __init__(self, flags: Mapping[str, object] | None = None) -> None:
         self._flags = flags or {}
-        self._known: dict[str, Settings] = {}
+        self._known: dict[tuple[str, bool], Settings] = {}
         self._lock = threading.Lock()
 
     def __call__(self, branch: Branch) -> Settings:
         folder = branch.project if Path(branch.project).is_absolute() else ""
+        key = (folder, is_of_pi_here(branch))
         with self._lock:
-            if folder not in self._known:
-                self._known[folder] = load(Path(folder) if folder else None, self._flags).settings
-            return self._known[folder]
+            if key not in self._known:
+                self._known[key] = load(Path(folder) if folder else None, self._flags, pi=key[1]).settings
+            return self._known[key]
 
 
 def minds_of(store: Store) -> Minds:

@@ -106,3 +106,18 @@ def test_a_settings_error_does_not_stop_commands_without_settings(om: Om, projec
     (project / ".minutebook.toml").write_text("broken")
     om("sessions", code=0)
     om("recall", "0" * 12, code=1)
+
+
+def test_what_sessions_of_pi_have_003_124_160(
+    om: Om, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PI_CODING_AGENT_DIR", str(tmp_path / "agent"))
+    assert settings_of(om, "--pi") == settings_of(om)
+    file = project / ".pi" / "settings.json"
+    file.parent.mkdir()
+    file.write_text('{"observational-memory": {"observeAfterTokens": 5, "thinkingLevel": "low"}}')
+    assert settings_of(om)["observe_after_tokens"]["value"] == 10_000
+    row = settings_of(om, "--pi")["observe_after_tokens"]
+    assert (row["value"], row["origin"]["file"]) == (5, str(file))
+    assert "its new name is model.thinking" in om("settings", "--pi", code=0).stderr
+    assert om("settings", code=0).stderr == ""
