@@ -41,8 +41,7 @@ or it is nothing, and has its own limit: compaction_max_tokens."""
 PASSED_ON = ("MINUTEBOOK_HOME", "MINUTEBOOK_STORE", "MINUTEBOOK_CONFIG", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
 """Codex clears the environment of an MCP server but for these."""
 TRUST_BY_HAND = (
-    "Codex runs a hook only once you have trusted it: start codex, type /hooks, look at those of Minutebook and trust "
-    "them."
+    "Codex runs a hook only once you have trusted it: start codex, which says that hooks need review, or type /hooks."
 )
 NEXT_SESSION = "Sessions of Codex that are open already go on without it: start codex anew."
 
