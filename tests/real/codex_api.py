@@ -3,7 +3,7 @@
 import json
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar, Self
@@ -52,11 +52,15 @@ class Asked:
         return "\n".join(text for _, text in self.said)
 
 
+Scripted = Reply | Callable[[Asked], Reply]
+"""An answer, or what makes one of the request."""
+
+
 class ScriptedResponses:
     """Answers from `script`, then with "Done."; a compaction with `summary`. requests: what came, oldest first."""
 
     def __init__(self) -> None:
-        self.script: deque[Reply] = deque()
+        self.script: deque[Scripted] = deque()
         self.summary = "The summary that Codex's own model wrote."
         self.requests: list[Asked] = []
         self._lock = threading.Lock()
@@ -88,7 +92,8 @@ class ScriptedResponses:
             self.requests.append(asked)
             if asked.compacts:
                 return asked.number, Reply(self.summary)
-            return asked.number, self.script.popleft() if self.script else Reply("Done.")
+            item = self.script.popleft() if self.script else Reply("Done.")
+            return asked.number, item if isinstance(item, Reply) else item(asked)
 
 
 def _said(item: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -21,6 +21,8 @@ from tests.real.programs import codex
 
 PROGRAMS = Path(sys.executable).parent
 SECONDS = 60.0
+NOWHERE = "http://127.0.0.1:9"
+"""Where nobody listens: what the program asks of the network at its start fails at once."""
 CONFIG = """\
 model = "gpt-5.5"
 model_provider = "scripted"
@@ -99,6 +101,9 @@ class CodexLab:
             "LANG": "C.UTF-8",
             "SHELL": "/bin/sh",
             "SCRIPTED_KEY": "none",
+            "HTTPS_PROXY": NOWHERE,
+            "ALL_PROXY": NOWHERE,
+            "NO_PROXY": "127.0.0.1",
             **more,
         }
 
