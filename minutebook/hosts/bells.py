@@ -16,7 +16,7 @@ from typing import Any
 
 from minutebook.errors import BadSetting, BadTranscript, StoreError
 from minutebook.hosts.barejson import parse
-from minutebook.hosts.bell import BELL_MAX_BYTES, bells_folder, complain
+from minutebook.hosts.bell import BELL_MAX_BYTES, bells_folder, complain, wake
 from minutebook.hosts.beside import read_beside
 from minutebook.hosts.delivering import READERS, STEP_BYTES, Delivered, deliver
 from minutebook.pipeline.intake import mark_ended
@@ -120,12 +120,14 @@ class Bells:
     """
 
     def __init__(self, store_path: str, settings_of: SettingsOf, *, clock: Callable[[], float] = time.monotonic):
+        self._store_path = store_path
         self._folder = bells_folder(store_path)
         self._settings_of = settings_of
         self._clock = clock
         self._mine = f"+{os.getpid()}."
         self._taken: dict[str, _Taken] = {}
         self._said: dict[str, None] = {}
+        self._moved: dict[str, None] = {}
 
     def __call__(self, store: Store) -> float | None:
         """One turn of each session that is due."""
@@ -135,6 +137,23 @@ class Bells:
             self._turn(store, name)
         dues = [taken.due for taken in self._taken.values() if not taken.stuck]
         return max(0.0, min(dues) - self._clock()) if dues else None
+
+    def take_moved(self) -> list[str]:
+        """The keys of the sessions that were taken in since the last time this was asked."""
+        moved, self._moved = list(self._moved), {}
+        return moved
+
+    def give_back(self) -> None:
+        """Whoever works on the store next takes what is in hand here, unless its session rang again meanwhile."""
+        for name in self._taken:
+            mine, back = f"{self._folder}/{self._mine}{name}", f"{self._folder}/{name}"
+            with suppress(OSError):
+                os.link(mine, back)
+            with suppress(OSError):
+                os.unlink(mine)  # noqa: PTH108
+        if self._taken:
+            wake(self._store_path)
+        self._taken.clear()
 
     # -- taking ------------------------------------------------------------------------------------------------
 
@@ -211,6 +230,8 @@ class Bells:
 
     def _delivered(self, store: Store, name: str, taken: _Taken, bell: Bell, delivered: Delivered) -> None:
         taken.failures = 0
+        if delivered.session and delivered.whole:
+            self._moved[delivered.session] = None
         if not delivered.recognised:
             self._not_read(store, name, taken, bell, f"{bell.path}: nothing in it is of a session of {bell.host}")
         elif not delivered.whole:

@@ -20,6 +20,7 @@ from minutebook.workers.health import Health
 from minutebook.workers.holding import Hold
 from minutebook.workers.outages import Outage
 from minutebook.workers.runner import Minds, SettingsFor
+from minutebook.workers.telling import teller_of
 
 LOOK_SECONDS = 0.25
 """How soon a signal is obeyed. Python runs its handler at once; this is for the thread that waits for it."""
@@ -63,6 +64,7 @@ def run_worker(
                 sweep_seconds=settings.sweep_seconds,
                 log=DebugLog(settings.debug_log, data_dir()),
                 intake=None if intake is None else lambda: intake(store),
+                tell=teller_of(store),
             )
             telling = Health(health, lambda: engine.answered_at)
             try:
@@ -73,6 +75,9 @@ def run_worker(
             finally:
                 telling.end()
                 engine.stop(stop_seconds)
+                give_back: Callable[[], None] | None = getattr(intake, "give_back", None)
+                if give_back is not None:
+                    give_back()
 
 
 def _opened(store_url: str, stopped: threading.Event) -> Store | None:
