@@ -1,12 +1,13 @@
 """Reading a few rows with a reader, always in two ways."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from hookkit import Agent
 
 from minutebook.hosts.reading import Reading
 
@@ -30,3 +31,11 @@ def read_rows(tmp_path: Path) -> Callable[..., Reading]:
         return whole
 
     return read
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[Agent]:
+    """An agent with a session; what its hooks started is gone at the end."""
+    agent = Agent(tmp_path)
+    yield agent
+    agent.end_workers()
