@@ -1,0 +1,124 @@
+"""What was recorded of a program's session, as the keys of its entries in order; entries are made from what is new."""
+
+import re
+from collections.abc import Sequence
+
+from minutebook.hosts.python_lists import find_new
+from minutebook.hosts.python_messages import Said
+from minutebook.pipeline import ledger
+from minutebook.pipeline.branches import Path, find_branch, memory_stream
+from minutebook.pipeline.sessions import find_session
+from minutebook.records import Branch, SourceEntry, content_id
+from minutebook.store.kernel import Store
+
+ID = re.compile(r"([0-9a-f]{12})\.[0-9a-f]{8}")
+"""An entry's id: what it says, and behind what it stands. So the same words twice are two, and on a branch others."""
+TOOLS_KNOWN = 4_096
+
+
+class Recorded:
+    """The path on which a session stands, read when something is asked and kept up to date.
+
+    tools: names by call ids, for results. places: positions on the path, of the entries that a program delivered.
+    """
+
+    def __init__(self, store: Store, key: str) -> None:
+        self.store = store
+        self.key = key
+        self.tools: dict[str, str] = {}
+        self.branch: Branch | None = None
+        self.length = 0
+        self.ids: list[str] = []
+        self.places: list[int] = []
+        self.window = 0
+        self.whole = False
+        self.last: tuple[str, ...] = ()
+
+    @property
+    def keys(self) -> list[str]:
+        return [each.partition(".")[0] for each in self.ids]
+
+    def new_entries(self, said: Sequence[Said], time: str, *, anew: bool, whole: bool) -> list[SourceEntry]:
+        """Entries for what is new. anew: all of it. whole: it is seen from the list that it is a whole one."""
+        self._refresh()
+        self._learn(said)
+        keys = [each.key for each in said]
+        known = self.keys
+        if anew:
+            start, after = 0, len(known)
+        else:
+            found = find_new(known, keys, windows=self._windows(), whole=whole or self.whole)
+            start, after = found.start, found.after
+        before = self.ids[after - 1] if after else ""
+        entries = []
+        for each in said[start:]:
+            entry = _entry(each, before, time, moved=after < len(known))
+            entries.append(entry)
+            before = entry.id
+        return entries
+
+    def took(self, said: Sequence[Said], *, whole: bool) -> None:
+        """Remember of a list that was recorded whether the next one is likely to be a whole one again."""
+        keys = tuple(each.key for each in said)
+        self.whole = whole and (self.whole or (0 < len(self.last) < len(keys) and keys[: len(self.last)] == self.last))
+        self.last = keys
+
+    def standing(self, said: Sequence[Said], first: int) -> tuple[int, str]:
+        """Position and id of the piece at this index of a list that was just recorded, or of the next one known."""
+        self._refresh()
+        known = self.keys
+        for index in range(first, len(said)):
+            at = len(known) - (len(said) - index)
+            if at >= 0 and known[at] == said[index].key:
+                return self.places[at], self.ids[at]
+        return self.length, ""
+
+    def compacted(self, boundary: int) -> None:
+        """From there on the program's list goes on now."""
+        self.window = next((at for at, place in enumerate(self.places) if place >= boundary), len(self.places))
+
+    def _windows(self) -> tuple[int, ...]:
+        return (0,) if not self.window else (self.window, 0)
+
+    def _refresh(self) -> None:
+        """What the store has now: another program may go on with the same session, or a branch was opened."""
+        session = find_session(self.store, self.key)
+        branch = find_branch(self.store, session.branch) if session is not None else None
+        if branch is None:
+            self.branch, self.length, self.ids, self.places = None, 0, [], []
+            return
+        if self.branch is None or self.branch.key != branch.key:
+            self.branch, self.length, self.ids, self.places, self.window = branch, 0, [], [], 0
+        path = Path(self.store, branch)
+        for placed in path.walk(self.length):
+            self.length = placed.position + 1
+            if ID.fullmatch(placed.entry.id):
+                self.ids.append(placed.entry.id)
+                self.places.append(placed.position)
+        if not self.window:
+            boundary = self.store.tip(memory_stream(branch.key)).marks.get(ledger.COMPACTED_FROM, 0)
+            self.compacted(boundary)
+
+    def _learn(self, said: Sequence[Said]) -> None:
+        for each in said:
+            for part in each.parts:
+                if part.kind == "tool_call" and part.call_id:
+                    self.tools[part.call_id] = part.name
+        while len(self.tools) > TOOLS_KNOWN:
+            del self.tools[next(iter(self.tools))]
+
+
+def _entry(said: Said, before: str, time: str, *, moved: bool) -> SourceEntry:
+    return SourceEntry(
+        id=f"{said.key}.{content_id(before, said.key)[:8]}",
+        parent=before or None,
+        role=said.role,
+        time=time,
+        parts=said.parts,
+        tool_name=said.tool_name,
+        custom_type=said.custom_type,
+        call_id=said.call_id,
+        is_error=said.is_error,
+        typed=said.typed,
+        moved=moved,
+    )
