@@ -39,7 +39,7 @@ def fork_branch(store: Store, owner: Branch, *, fork: int, key: str, session: Se
     there = still_there(store, owner)  # first: its memory may be taken anew meanwhile
     pending = read_outbox(store, owner.key).entries  # before the tip: what is in neither by then was in none
     tip, path = store.tip(memory_stream(owner.key)), Path(store, owner)
-    branch = _fork(store, owner, path, fork, key, session, tip.length)
+    branch = _fork(store, owner, path, fork, key, session, parent_memory=tip.length)
     inherited = inherit(store, branch, tip.marks)
     branch = replace(branch, observed=inherited.marks[ledger.OBSERVER], reflected=inherited.marks[ledger.REFLECTOR])
     puts = [*inherited.puts, *_waiting(store, branch, pending), *_entering(session, branch, enters)]
@@ -64,10 +64,12 @@ def fork_branch(store: Store, owner: Branch, *, fork: int, key: str, session: Se
 def fork_to_read(store: Store, owner: Branch, *, fork: int, key: str, session: Session) -> Branch:
     """The branch that fork_branch would open, for who only reads: nothing is written, and it has nothing of its own."""
     length = store.tip(memory_stream(owner.key)).length
-    return _fork(store, owner, Path(store, owner), fork, key, session, length)
+    return _fork(store, owner, Path(store, owner), fork, key, session, parent_memory=length)
 
 
-def _fork(store: Store, owner: Branch, path: Path, fork: int, key: str, session: Session, parent_memory: int) -> Branch:
+def _fork(
+    store: Store, owner: Branch, path: Path, fork: int, key: str, session: Session, *, parent_memory: int
+) -> Branch:
     return Branch(
         key=key,
         host=session.host,
