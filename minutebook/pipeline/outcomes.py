@@ -30,7 +30,7 @@ class Outcome:
 
     read: the role's mark as its run read it. advance: the marks that the run moves, its own among them.
     entries: memory entries to append; none when there was nothing to record in words.
-    unmoved: other marks that must still be as the run read them.
+    unmoved: other marks that must still be as the run read them. remark: what its session's user is to be warned of.
     """
 
     role: str
@@ -39,6 +39,7 @@ class Outcome:
     advance: Mapping[str, int]
     entries: tuple[MemoryEntry, ...] = ()
     unmoved: Mapping[str, int] = field(default_factory=dict)
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)

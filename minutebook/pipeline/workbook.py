@@ -31,6 +31,12 @@ def note_error(store: Store, job: Job, error: BaseException, kind: str) -> None:
     store.put(Put(ERRORS, key_of(job), codec.to_json(body)))
 
 
+def kind_of_error(store: Store, job: Job) -> str:
+    """The kind of a role's last error since its last success; "" for none."""
+    document = store.get(ERRORS, key_of(job))
+    return str(codec.from_json(document.body).get("kind", "")) if document else ""
+
+
 def clear_error(store: Store, job: Job) -> None:
     """After a success; only this role's."""
     if store.get(ERRORS, key_of(job)) is not None:

@@ -24,6 +24,7 @@ from minutebook.workers.weighing import request_tokens
 ROLE = "digester"
 OVER_LONG_MAX = 2
 """After so many over-long answers the digest is made by selection."""
+SELECTED = "no digest within its budget came from the model, so lines of the reflections were selected instead"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,13 +100,13 @@ def prepare(context: Context) -> DigestPrepared | Outcome | None:
 
 def think(prepared: DigestPrepared, mind: Mind) -> Outcome:
     """Fold step by step, each going on from the text of the one before; raises SpanFailed on a step without a text."""
-    text, told = prepared.previous, prepared.before
+    text, told, remark = prepared.previous, prepared.before, ""
     for step in prepared.steps:
         told += step
         answer = _fold_step(mind, DigestBatch(previous=text, reflections=step, budget_tokens=prepared.budget_tokens))
         if answer is None:
             return _outcome(prepared, ())
-        text = answer or selected(told, prepared.budget_tokens)
+        text, remark = answer or selected(told, prepared.budget_tokens), remark if answer else SELECTED
     span = Span(
         since=prepared.covers,
         covers=prepared.covers,
@@ -113,7 +114,8 @@ def think(prepared: DigestPrepared, mind: Mind) -> Outcome:
         time=prepared.now,
         mind=mind.name,
     )
-    return _outcome(prepared, (_recorded(span, text, through=told[-1].id, read=prepared.advance[ledger.DIGESTER]),))
+    entry = _recorded(span, text, through=told[-1].id, read=prepared.advance[ledger.DIGESTER])
+    return _outcome(prepared, (entry,), remark)
 
 
 def what_to_fold(memory: Memory, budget: DigestBudget) -> Folding:
@@ -215,7 +217,7 @@ def _recorded(span: Span, text: str, *, through: str, read: int) -> MemoryEntry:
     )
 
 
-def _outcome(prepared: DigestPrepared, entries: tuple[MemoryEntry, ...]) -> Outcome:
+def _outcome(prepared: DigestPrepared, entries: tuple[MemoryEntry, ...], remark: str = "") -> Outcome:
     return Outcome(
         role=ROLE,
         branch=prepared.branch,
@@ -223,6 +225,7 @@ def _outcome(prepared: DigestPrepared, entries: tuple[MemoryEntry, ...]) -> Outc
         advance=prepared.advance,
         entries=entries,
         unmoved=prepared.unmoved,
+        remark=remark,
     )
 
 

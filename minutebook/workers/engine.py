@@ -20,6 +20,7 @@ from minutebook.workers.leases import Leases
 from minutebook.workers.outages import Outage
 from minutebook.workers.owners import new_owner, release_the_dead
 from minutebook.workers.queues import Lane, queues_of
+from minutebook.workers.run_notices import Tell, nobody
 from minutebook.workers.runner import Minds, RoleModules, SettingsFor, role_module, run_job
 from minutebook.workers.sweeping import Sweeps
 from minutebook.workers.waking import change_counter, check_file, waker_of
@@ -40,8 +41,9 @@ class Engine:
     roles: those that this process serves. concurrency: jobs of one role at once. queue_path, wake_path: beside the
     store, or on its server, when None. intake: called before each look at the board, to take in what hooks announced;
     it may give the seconds after which it wants to be called again, because it is not done.
-    role_modules: role → what prepares and thinks. failure: why it ended by itself. worked_at, answered_at: monotonic
-    seconds of the last job, and of the last time that the store answered.
+    role_modules: role → what prepares and thinks. tell: whom to tell of starts, outcomes and failures. failure: why it
+    ended by itself. worked_at, answered_at: monotonic seconds of the last job, and of the last time that the store
+    answered.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Engine:
         log: DebugLog | None = None,
         intake: Callable[[], object] | None = None,
         role_modules: RoleModules = role_module,
+        tell: Tell = nobody,
     ) -> None:
         self._store = store
         self._settings_for = settings_for
@@ -69,6 +72,7 @@ class Engine:
         self._intake = intake
         self._intake_at: float | None = None
         self._role_modules = role_modules
+        self._tell = tell
         self._owner = new_owner()
         self._dispatcher = Dispatcher(store, settings_for)
         self._leases = Leases(store)
@@ -298,6 +302,7 @@ class Engine:
                 log=self._log,
                 leases=self._leases,
                 roles=self._role_modules,
+                tell=self._tell,
             )
         except StoreUnreachable as error:
             self._outage.begun(error)  # what cannot be written is derived again

@@ -19,8 +19,8 @@ from minutebook.workers.engine import ALL_ROLES, STOP_SECONDS, Engine
 from minutebook.workers.health import Health
 from minutebook.workers.holding import Hold
 from minutebook.workers.outages import Outage
+from minutebook.workers.run_notices import teller_of
 from minutebook.workers.runner import Minds, SettingsFor
-from minutebook.workers.telling import teller_of
 
 LOOK_SECONDS = 0.25
 """How soon a signal is obeyed. Python runs its handler at once; this is for the thread that waits for it."""

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from minutebook.debuglog import CHUNK_CAPPED, CHUNK_EXCERPTED, RUN_REASONS, DebugLog, RunReason, rows_of_run
 from minutebook.errors import BadInput, MissingExtra, ProviderFailed, SpanFailed, ThinkingFailed
@@ -26,6 +26,7 @@ from minutebook.workers import judge, recording
 from minutebook.workers.contract import Mind, ObserveBatch
 from minutebook.workers.leases import Held, Leases
 from minutebook.workers.roles import Context, Prepared, Role
+from minutebook.workers.run_notices import Tell, Telling, nobody
 
 Minds = Callable[[str, Settings, Branch], Mind]
 """Role, settings and the branch to think about → the mind.
@@ -66,13 +67,13 @@ def run_job(
     log: DebugLog,
     leases: Leases | None = None,
     roles: RoleModules = role_module,
+    tell: Tell = nobody,
 ) -> Ran:
     """Do one job if it is ours to do. owner: names this worker on the board. Raises StoreError."""
     if leases is None:
         with Leases(store) as own:
-            return run_job(
-                store, job, minds=minds, settings_for=settings_for, owner=owner, log=log, leases=own, roles=roles
-            )
+            more: Any = {"owner": owner, "log": log, "leases": own, "roles": roles, "tell": tell}
+            return run_job(store, job, minds=minds, settings_for=settings_for, **more)
     branch = find_branch(store, job.branch)
     settings, refusal = _settings_of(branch, settings_for)
     lease_seconds = min(settings.lease_seconds, judge.LEASE_SECONDS) if job.role == JUDGE else settings.lease_seconds
@@ -83,7 +84,7 @@ def run_job(
         store.finish(claim)
         return Ran(job, "gone")
     with leases.keeping(claim, lease_seconds) as held:
-        run = _Run(store, branch, settings, held, log, minds, roles)
+        run = _Run(store, branch, settings, held, log, minds, roles, Telling(branch, settings, tell))
         with rows_of_run(**run.about):
             if job.role == JUDGE:
                 ran = run.answer(refusal)
@@ -123,6 +124,7 @@ class _Run:
         log: DebugLog,
         minds: Minds,
         roles: RoleModules,
+        telling: Telling,
     ) -> None:
         self.store = store
         self.branch = branch
@@ -131,6 +133,7 @@ class _Run:
         self.log = log
         self.minds = minds
         self.roles = roles
+        self.telling = telling
         self.claim: Claim = held.claim
         self.job: Job = held.claim.job
         self.coverage = 0
@@ -195,6 +198,7 @@ class _Run:
         self.prepared = prepared
         self._row("run_started", {"start": prepared.start, "entries": prepared.entries, "mind": self.mind})
         self._chunk_row(prepared)
+        self.telling.started(self.job.role, prepared, state)
         return self._commit(self._think(role, prepared, mind))
 
     def _think(self, role: Role, prepared: Prepared, mind: Mind) -> Outcome:
@@ -237,6 +241,8 @@ class _Run:
         workbook.clear_span(self.store, self.job)
         workbook.count_run(self.store, self.job, ended, mind=self.mind)
         self._log_end("recorded" if recorded else "nothing_to_record", {"entries": len(outcome.entries)})
+        if self.prepared is not None:
+            self.telling.ended(self.job.role, outcome)
         return self._finish(ended)
 
     def _refused(self, outcome: Outcome) -> str:
@@ -266,14 +272,20 @@ class _Run:
     def _discard(self, ended: Ended, cause: str = "") -> Ran:
         if ended == "lost" and self.store.now() >= self.claim.deadline_at:
             late = ThinkingFailed(f"took longer than job_deadline_seconds = {self.settings.job_deadline_seconds}")
-            workbook.note_error(self.store, self.job, late, "deadline")
+            self._failed(late, "deadline")
         self._log_end("discarded", {"cause": cause or ended})
         return Ran(self.job, ended)
+
+    def _failed(self, error: Exception, kind: str) -> None:
+        """Keep the error until this role's next success, and tell it."""
+        before = workbook.kind_of_error(self.store, self.job)
+        workbook.note_error(self.store, self.job, error, kind)
+        self.telling.failed(self.job.role, error, before=before)
 
     def put_off(self, error: Exception, kind: str, seconds: float) -> Ran:
         """Keep the error, and the job for later."""
         said = f"{type(error).__name__}: {error}"
-        workbook.note_error(self.store, self.job, error, kind)
+        self._failed(error, kind)
         workbook.count_run(self.store, self.job, "failed", mind=self.mind)
         self._log_end(_why_failed(error), {"error": error, "kind": kind, "retry_seconds": seconds})
         self.store.fail(self.claim, retry_seconds=seconds, error=said)
@@ -304,7 +316,7 @@ class _Run:
         outcome = self._gap_outcome(span)
         if moved := self._refused(outcome):
             return self._discard("stale", moved)
-        workbook.note_error(self.store, self.job, error, "span")
+        self._failed(error, "span")
         workbook.clear_span(self.store, self.job)
         workbook.count_run(self.store, self.job, "gaps", mind=self.mind)
         self._log_end(_why_failed(error), {"error": error, "gap": outcome.entries[0].id, "tries": span.tries})
