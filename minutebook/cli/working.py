@@ -12,10 +12,10 @@ from minutebook.cli.place import Place
 from minutebook.settings_loading import load
 
 if TYPE_CHECKING:
-    from minutebook.hosts.bells import Bells
     from minutebook.settings import Settings
     from minutebook.workers.choosing import ProjectSettings
     from minutebook.workers.holding import Hold
+    from minutebook.workers.session_notices import SessionNotices
 
 ROLES = ("observer", "reflector", "digester", "dropper", "judge")
 
@@ -103,14 +103,16 @@ def _held(place: Place, hold: int | None) -> "Hold | None":
     return held
 
 
-def _intake(place: Place, settings_for: "ProjectSettings") -> "Bells | None":
-    """Takes in what hooks rang for; they ring beside a file only."""
+def _intake(place: Place, settings_for: "ProjectSettings") -> "SessionNotices | None":
+    """Takes in what hooks rang for, and tells those sessions what is wrong; hooks ring beside a file only."""
     if place.store_file is None:
         return None
     from minutebook.hosts.bells import Bells
     from minutebook.records import Branch
+    from minutebook.workers.session_notices import SessionNotices
 
     def settings_of(project: str) -> "Settings":
         return settings_for(Branch(key="", host="", session="", lineage="", project=project))
 
-    return Bells(os.fspath(place.store_file), settings_of)
+    path = os.fspath(place.store_file)
+    return SessionNotices(path, Bells(path, settings_of), settings_for)

@@ -40,6 +40,7 @@ __all__ = [
     "slot_path",
     "start_worker",
     "take_slot",
+    "unheard",
     "wait_for_part",
     "wake",
     "wake_path",
@@ -48,6 +49,7 @@ __all__ = [
 
 BELL_MAX_BYTES = 64 * 1024
 POLL_SECONDS = 0.01
+UNHEARD_RINGS = 10
 
 
 def ring(
@@ -60,19 +62,21 @@ def ring(
     cwd: str = "",
     event: str = "",
     ended: bool = False,
-) -> None:
-    """Note that a session moved; what was noted of it and not taken yet is counted on. Raises OSError.
+) -> int:
+    """Note that a session moved; how often it did since that was taken. Raises OSError.
 
     path: its transcript. agent: a sub-agent's id. ended: the session is over.
     """
     now = time.time()
     bell = f"{bells_folder(store_path)}/{safe_name(host, session, agent)}"
     before = parse(read_beside(bell, BELL_MAX_BYTES) or "")
-    since, rings = now, 0
+    since, rings, told = now, 0, False
     if isinstance(before, dict) and isinstance(before.get("rings"), int) and isinstance(before.get("since"), float):
-        since, rings = before["since"], before["rings"]
+        since, rings, told = before["since"], before["rings"], before.get("told") is True
     fields = {"host": host, "session": session, "agent": agent, "path": path, "cwd": cwd, "event": event}
-    write_beside(bell, to_json({**fields, "time": now, "since": since, "rings": rings + 1, "ended": ended}))
+    counted = {"time": now, "since": since, "rings": rings + 1, "told": told, "ended": ended}
+    write_beside(bell, to_json({**fields, **counted}))
+    return rings + 1
 
 
 def wake(store_path: str) -> bool:
@@ -154,6 +158,17 @@ def take_slot(store_path: str, host: str, session: str, kinds: Iterable[str]) ->
     from minutebook.hosts.slotfile import take
 
     return take(path, frozenset(kinds))
+
+
+def unheard(store_path: str, host: str, session: str) -> str:
+    """What to tell the person where nobody comes, however often it rings; "" otherwise. Raises OSError."""
+    before = parse(read_beside(f"{bells_folder(store_path)}/{safe_name(host, session)}", BELL_MAX_BYTES) or "")
+    rings = before.get("rings") if isinstance(before, dict) else None
+    if not isinstance(rings, int) or rings < UNHEARD_RINGS:
+        return ""
+    from minutebook.hosts.unheard import notice
+
+    return notice(store_path, host, session)
 
 
 # -- pauses ---------------------------------------------------------------------------------------------------------

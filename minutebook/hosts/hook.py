@@ -257,7 +257,10 @@ def _slot(store_path: str, host: str, session: str, payload: Payload, action: st
     if name_in(payload, "agent_id"):
         return []
     lines = bell.take_slot(store_path, host, session, KINDS[action])
-    return [(str(line.get("kind")), text) for line in lines if isinstance(text := line.get("text"), str) and text]
+    said = [(str(line.get("kind")), text) for line in lines if isinstance(text := line.get("text"), str) and text]
+    if action == NOTICES and (alone := bell.unheard(store_path, host, session)):
+        said.append(("notice", alone))
+    return said
 
 
 def slot_output(event: str, lines: list[tuple[str, str]]) -> str:

@@ -259,8 +259,9 @@ class Call:
         hurried = self.slow and self._left_seconds() is not None and (self._left_seconds() or 0.0) <= 0.0
         if hurried and failure.kind == "network":  # our own deadline cut it short
             return ProviderFailed(said, reason="network")
-        if models_cooldowns.note_failure(self.store, self.choice, failure, self.settings, rests=rests):
-            self._tell(failure)
+        text = self._told(failure)
+        if models_cooldowns.note_failure(self.store, self.choice, failure, self.settings, rests=rests, text=text):
+            notices.tell(self.store, f"{self.name} {self.store.now()}", text, about=self.request.branch)
         return ProviderFailed(f"{said.rstrip(' .;')}; {self._advice(failure)}", reason=failure.kind)
 
     def _advice(self, failure: Failure) -> str:
@@ -268,14 +269,14 @@ class Call:
         late = self.slow and failure.kind == "network"
         return SLOW_ADVICE if late else advice(failure, self.choice, self.access)
 
-    def _tell(self, failure: Failure) -> None:
+    def _told(self, failure: Failure) -> str:
+        """What a person is told."""
         then = "its work waits"
         if self.following:
             then = f"{models_quirks.key_of(self.following[0])} is asked instead"
         elif self.settings.without_provider == "extractive":
             then = "the extractive mind works instead"
-        text = f"{self.name} cannot be asked: {failure.said.rstrip(' .;')}; {then}; {self._advice(failure)}"
-        notices.tell(self.store, f"{self.name} {self.store.now()}", text, about=self.request.branch)
+        return f"{self.name} cannot be asked: {failure.said.rstrip(' .;')}; {then}; {self._advice(failure)}"
 
     def _log(self, data: dict[str, object], began: float) -> None:
         request, seconds = self.request, round(time.monotonic() - began, 3)

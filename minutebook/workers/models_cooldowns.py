@@ -20,7 +20,8 @@ GROWING = frozenset({"auth", "quota", "unknown_model", "bad_request"})
 class Cooldown:
     """It rests from `at` to `until`, in store seconds: earlier only where the clock went back.
 
-    failures: in a row. told: whether a person was told since it worked last (003-133).
+    failures: in a row. told: whether a person was told since it worked last (003-133), and text: what they were told.
+    since: the first failure since then.
     """
 
     model: str
@@ -30,6 +31,8 @@ class Cooldown:
     said: str
     failures: int
     told: bool
+    since: float = 0.0
+    text: str = ""
 
 
 def read(store: Store, choice: ModelChoice) -> Cooldown | None:
@@ -55,8 +58,10 @@ def pause_seconds(settings: Settings, kind: str, failures: int, retry_after: flo
     return min(max(base, retry_after or 0.0), longest)
 
 
-def note_failure(store: Store, choice: ModelChoice, failure: Failure, settings: Settings, *, rests: bool) -> bool:
-    """Keep the failure and, with `rests`, let the model rest; True when a person is to be told now.
+def note_failure(
+    store: Store, choice: ModelChoice, failure: Failure, settings: Settings, *, rests: bool, text: str = ""
+) -> bool:
+    """Keep the failure and, with `rests`, let the model rest; True when a person is to be told `text` now.
 
     Failures of calls that ran side by side count as one: those that come while it rests already change nothing.
     """
@@ -69,7 +74,7 @@ def note_failure(store: Store, choice: ModelChoice, failure: Failure, settings: 
             return {**body, "told": True}
         failures = int(body.get("failures", 0)) + 1
         pause = pause_seconds(settings, failure.kind, failures, failure.retry_after) if rests else 0.0
-        times = {"at": now, "until": now + pause}
+        times = {"at": now, "until": now + pause, "since": body.get("since", now), "text": text}
         return {**times, "kind": failure.kind, "said": failure.said, "failures": failures, "told": True}
 
     workbook.change(store, COOLDOWNS, key_of(choice), noted)
@@ -91,4 +96,6 @@ def _cooldown(key: str, body: dict[str, Any]) -> Cooldown:
         said=str(body.get("said", "")),
         failures=int(body.get("failures", 0)),
         told=bool(body.get("told", False)),
+        since=float(body.get("since", 0.0)),
+        text=str(body.get("text", "")),
     )
