@@ -16,11 +16,15 @@ scan_once = make_scanner(_Scanning)  # type: ignore[arg-type]  # it wants what h
 """(text, index) → the value that begins there, and the index after it."""
 
 
+_FAULTS = (StopIteration, ValueError, IndexError, SystemError, RecursionError, MemoryError)
+"""SystemError: the scanner knows its own error from the module json, and has none to raise where that is not loaded."""
+
+
 def parse(text: str) -> object:
     """A JSON value; None where it is none."""
     try:
         return scan_once(text, after_space(text, 0))[0]
-    except (StopIteration, ValueError, RecursionError, MemoryError):
+    except _FAULTS:
         return None
 
 
@@ -43,7 +47,7 @@ def walk(text: str) -> tuple[dict[str, object], bool]:
                 break
             at = after_space(text, at + 1)
         return found, text[at] == "}"
-    except (StopIteration, ValueError, IndexError, RecursionError, MemoryError):
+    except _FAULTS:
         return found, False
 
 

@@ -71,16 +71,26 @@ class Agent:
             **more,
         }
 
-    def start_hook(self, *words: str) -> "subprocess.Popen[bytes]":
-        """A hook that waits for its stdin."""
-        return subprocess.Popen(
+    @contextmanager
+    def start_hook(self, *words: str) -> "Iterator[subprocess.Popen[bytes]]":
+        """A hook that waits for its stdin; its pipes are closed at the end."""
+        hook = subprocess.Popen(
             [OM_HOOK, *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=self.environment,
             cwd=self.transcript.parent,
+            bufsize=0,
         )
+        try:
+            yield hook
+        finally:
+            hook.kill()
+            hook.wait()
+            for pipe in (hook.stdin, hook.stdout, hook.stderr):
+                if pipe is not None:
+                    pipe.close()
 
     def hook(self, *words: str, given: bytes | None = None, env: Mapping[str, str] | None = None, **more: Any) -> Done:
         """A hook of Claude Code, or of the host that is named first. given: its stdin; more: into the payload."""
