@@ -5,13 +5,14 @@ with "wrong" where a person or a model gave something else than it takes. See th
 """
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from minutebook.errors import BadInput, CompactionOpen, MinutebookError, NotFound
+from minutebook.errors import BadInput, BadSetting, CompactionOpen, MinutebookError, NotFound
 from minutebook.hosts import bell
 from minutebook.hosts.fields import list_of, object_of, text_of
 from minutebook.hosts.pi import telling
@@ -27,7 +28,7 @@ from minutebook.pipeline.readings import read_state
 from minutebook.pipeline.sessions import find_session
 from minutebook.records import Branch
 from minutebook.settings import Settings
-from minutebook.settings_loading import load
+from minutebook.settings_loading import Resolved, load
 from minutebook.store.kernel import Store
 from minutebook.store.opening import HOOK_BUSY_SECONDS, open_store
 from minutebook.zones import machine_zone
@@ -72,9 +73,9 @@ class Child:
             return {"error": f"there is no request {kind[:40]!r}"}
         try:
             return handler(self, line)
-        except BadInput as wrong:
-            return {"wrong": str(wrong)}
         except Exception as error:  # whatever it was: the session goes on, and the next request is answered
+            if isinstance(error, BadInput) and not isinstance(error, BadSetting):
+                return {"wrong": str(error)}
             known = isinstance(error, (MinutebookError, OSError))
             said = " ".join(str(error).split()) if known else f"{type(error).__name__}: {error}"
             bell.complain(f"pi {kind}: {said}")
@@ -100,7 +101,8 @@ class Child:
         if not self._session:
             raise BadInput("open: a session's header with its id is needed")
         self._key = f"{HOST}:{self._session}"
-        zone = self._settings().zone or machine_zone()
+        resolved = self._resolved()
+        zone = resolved.settings.zone or machine_zone()
         intake = Intake(self._key, Path(text_of(line.get("file"))), header, zone)
         there = intake.begin(self._opened())
         self._intake = intake
@@ -110,7 +112,8 @@ class Child:
             bell.complain(f"pi: {trouble}")
         self._model_is(line)
         self._wake(intake.behind)
-        return {"v": PROTOCOL, "cursor": line.get("last") if there else None, "key": self._key}
+        warnings = [asdict(Notice("warning", f"Minutebook: {said}")) for said in resolved.warnings]
+        return {"v": PROTOCOL, "cursor": line.get("last") if there else None, "notices": warnings}
 
     def _model_is(self, line: Mapping[str, Any]) -> None:
         model = object_of(line.get("model"))
@@ -146,7 +149,7 @@ class Child:
         rows = bell.take_slot(self.store_path, HOST, self._session, kinds)
         said = [(str(row.get("kind")), str(row.get("text", ""))) for row in rows]
         return {
-            "notices": [{"level": "info", "text": text} for kind, text in said if kind == "notice"],
+            "notices": [{"level": "warning", "text": text} for kind, text in said if kind == "notice"],
             "steers": [text for kind, text in said if kind == "steer"],
         }
 
@@ -206,7 +209,7 @@ class Child:
             return _said(Answer())
         store, settings = self._opened(), self._settings()
         state, window = read_state(store, branch), _whole(line.get("window")) or self._window
-        due, now = compaction_due(state, settings, window), store.now()
+        due, now = compaction_due(state, settings, window), time.monotonic()
         if line.get("second") is True:
             busy = line.get("busy") is True
             return _said(self._trigger.second_look(due, now, settings.job_deadline_seconds, busy=busy))
@@ -252,7 +255,11 @@ class Child:
         return find_branch(self._opened(), session.branch) if session and session.branch else None
 
     def _settings(self) -> Settings:
-        return load(Path(self._cwd) if self._cwd else None, {}).settings
+        return self._resolved().settings
+
+    def _resolved(self) -> Resolved:
+        """Read each time: a person changes them while the session runs."""
+        return load(Path(self._cwd) if self._cwd else None, {}, pi=True)
 
 
 _HANDLERS: Mapping[str, Callable[[Child, Mapping[str, Any]], Result]] = {

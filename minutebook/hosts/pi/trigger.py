@@ -32,7 +32,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Trigger:
-    """asked_at: seconds when a compaction was asked for that has not ended yet. refused: we cancelled it ourselves."""
+    """asked_at: monotonic seconds when one was asked for that has not ended. refused: we cancelled it ourselves."""
 
     asked_at: float | None = None
     refused: bool = False
@@ -67,7 +67,7 @@ class Trigger:
         return (Notice("warning", f"Minutebook: the compaction failed: {cause or 'Pi did not say why'}"),)
 
     def _is_running(self, now: float, deadline_seconds: float) -> bool:
-        return self.asked_at is not None and 0 <= now - self.asked_at < deadline_seconds
+        return self.asked_at is not None and now - self.asked_at < deadline_seconds
 
 
 DEFERRED = Notice("info", "Minutebook: compaction deferred, the agent is busy again; the next pause decides anew")

@@ -102,6 +102,7 @@ export class Session {
       this.opened = undefined; // the next request tries again
       return false;
     }
+    this.hear(opened);
     return true;
   }
 

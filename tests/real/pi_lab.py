@@ -1,0 +1,315 @@
+"""The real Pi in a home of its own, against a scripted model, with our extension as it is installed."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Self
+
+from scripted_server import Answer, Asked, ScriptedServer
+from scripted_shapes import Item
+
+from minutebook.hosts.edits import OwnFile, Target
+from minutebook.hosts.pi import wiring
+from minutebook.pipeline.branches import load_branch
+from minutebook.pipeline.sessions import Session, list_sessions
+from minutebook.records import Branch
+from minutebook.store.kernel import Store
+from minutebook.store.opening import open_store
+from tests.real.programs import ROOT, node, pi
+
+PROGRAMS = Path(sys.executable).parent
+SECONDS = 30.0
+WINDOW = 128_000
+SETTINGS = "observe_after_tokens = 400\nreflect_after_tokens = 2000\nflush_idle_seconds = 1\n"
+COMPACTION = {"enabled": True, "keepRecentTokens": 50, "reserveTokens": 1_000}
+OFFLINE = {"PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1", "PI_TELEMETRY": "0"}
+OWN_SUMMARY = "PI'S OWN SUMMARY"
+Json = dict[str, Any]
+Record = Json
+
+
+class Agent:
+    """What the scripted model says as Pi's agent, and as Pi's own summarizer. summaries: requests for such."""
+
+    def __init__(self) -> None:
+        self.queue: deque[Item | Callable[[Asked], Item]] = deque()
+        self.requests: list[Asked] = []
+        self.summaries: list[Asked] = []
+
+    def __call__(self, asked: Asked) -> Item:
+        if "bash" not in asked.tools:
+            self.summaries.append(asked)
+            return Answer(text=OWN_SUMMARY)
+        self.requests.append(asked)
+        item = self.queue.popleft() if self.queue else Answer(text="Done.")
+        return item(asked) if callable(item) else item
+
+
+class PiLab:
+    """root: everything of this lab is below. server: the scripted model. store_path: Minutebook's."""
+
+    def __init__(self, root: Path, server: ScriptedServer) -> None:
+        self.root, self.server, self.agent = root.resolve(), server, Agent()
+        server.defaults["other"] = self.agent
+        self.home, self.project = self.root / "home", self.root / "project"
+        self.agent_folder, self.minutebook = self.home / ".pi" / "agent", self.root / "minutebook"
+        self.store_path = self.minutebook / "minutebook.sqlite"
+        for folder in (self.agent_folder, self.project, self.minutebook, self.root / "tmp"):
+            folder.mkdir(parents=True)
+        self.settings(SETTINGS)
+        self.configure()
+
+    # -- its files -----------------------------------------------------------------------------------------------------
+
+    def settings(self, text: str) -> None:
+        """Minutebook's own settings."""
+        (self.minutebook / "minutebook.toml").write_text(text)
+
+    def configure(self, *, window: int = WINDOW, **settings: Any) -> None:
+        """Pi's settings and its one model. window: of the model."""
+        cost = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
+        model = {"id": "main", "input": ["text"], "reasoning": False, "maxTokens": 4_096, "cost": cost}
+        served = {"baseUrl": self.server.url, "api": "openai-completions", "apiKey": "pi-signs-with-this"}
+        providers = {"scripted": {**served, "models": [{**model, "contextWindow": window}]}}
+        (self.agent_folder / "models.json").write_text(json.dumps({"providers": providers}))
+        chosen = {"defaultProvider": "scripted", "defaultModel": "main", "enableInstallTelemetry": False}
+        retry = {"maxRetries": 2, "baseDelayMs": 50}
+        merged = {**chosen, "retry": retry, "compaction": COMPACTION, **settings}
+        (self.agent_folder / "settings.json").write_text(json.dumps(merged))
+
+    def install(self, om_hook: Path | str = PROGRAMS / "om-hook", *, project: bool = False) -> Path:
+        """Our extension where the installer puts it; its folder."""
+        package = ROOT / "minutebook" / "hosts"
+        target = Target(
+            host="pi",
+            om=str(PROGRAMS / "om"),
+            om_hook=str(om_hook),
+            folder=self.agent_folder,
+            home=self.home,
+            state_file=self.home / ".claude.json",
+            package=package,
+            project=self.project if project else None,
+        )
+        for edit in wiring.wiring(target).edits:
+            assert isinstance(edit, OwnFile)
+            edit.file.parent.mkdir(parents=True, exist_ok=True)
+            edit.file.write_bytes(edit.content)
+        return edit.file.parent
+
+    def environ(self, **more: str) -> dict[str, str]:
+        """Nothing of the machine's own: neither its home nor its proxies nor a key."""
+        return {
+            "PATH": f"{Path(node()).parent}:/usr/bin:/bin",
+            "HOME": str(self.home),
+            "TMPDIR": str(self.root / "tmp"),
+            "LANG": "C.UTF-8",
+            "TERM": "dumb",
+            "PI_CODING_AGENT_DIR": str(self.agent_folder),
+            "MINUTEBOOK_HOME": str(self.minutebook),
+            **OFFLINE,
+            **more,
+        }
+
+    # -- running -------------------------------------------------------------------------------------------------------
+
+    def command(self, *arguments: str) -> list[str]:
+        return [node(), pi(), "--model", "scripted/main", *arguments]
+
+    def run(self, *arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
+        """One run: print mode with -p, or --mode json."""
+        return subprocess.run(
+            self.command(*arguments),
+            cwd=self.project,
+            env=self.environ(**environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+
+    def rpc(self, *arguments: str, **environ: str) -> "Rpc":
+        """A Pi that is driven by lines of JSON."""
+        return Rpc(self.command("--mode", "rpc", *arguments), self.project, self.environ(**environ))
+
+    # -- what came of it -----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def store(self) -> Iterator[Store]:
+        store = open_store(str(self.store_path))
+        try:
+            yield store
+        finally:
+            store.close()
+
+    def sessions(self) -> list[Session]:
+        """The sessions that Minutebook knows, the one touched last first."""
+        with self.store() as store:
+            return list_sessions(store)
+
+    def branch(self) -> Branch:
+        """The branch of the session touched last."""
+        with self.store() as store:
+            return load_branch(store, list_sessions(store)[0].branch)
+
+    def session_files(self) -> list[Path]:
+        """Pi's own, the oldest first."""
+        return sorted((self.agent_folder / "sessions").rglob("*.jsonl"), key=lambda path: path.stat().st_mtime)
+
+    def processes(self, pattern: str = "om-hook|minutebook worker") -> list[int]:
+        """Ids of the processes of this lab whose command line matches: by its home, which each of them inherits."""
+        return [pid for pid, line in _commands(str(self.minutebook)) if re.search(pattern, line)]
+
+    def stop_workers(self) -> None:
+        """End the workers that were started here."""
+        for pid in self.processes("worker"):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        until(lambda: not self.processes("worker"), "the workers to leave")
+
+
+class Rpc:
+    """`pi --mode rpc`. events: what it wrote, in order."""
+
+    def __init__(self, command: list[str], cwd: Path, environ: dict[str, str]) -> None:
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, cwd=cwd, env=environ, stdin=pipe, stdout=pipe, stderr=pipe)
+        self.events: list[Record] = []
+        self.errors = b""
+        self._condition = threading.Condition()
+        self._over = False
+        self._requests = 0
+        self._threads = [threading.Thread(target=read, daemon=True) for read in (self._read, self._read_errors)]
+        for thread in self._threads:
+            thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            with self._condition:
+                self.events.append({**json.loads(line), "_at": time.monotonic()})
+                self._condition.notify_all()
+        with self._condition:
+            self._over = True
+            self._condition.notify_all()
+
+    def _read_errors(self) -> None:
+        assert self.process.stderr
+        for line in self.process.stderr:
+            self.errors += line
+
+    def mark(self) -> int:
+        """Where the events stand now."""
+        with self._condition:
+            return len(self.events)
+
+    def wait(self, wanted: Callable[[Record], bool], since: int = 0, seconds: float = SECONDS) -> Record:
+        """The first event from there on for which it holds."""
+        deadline, at = time.monotonic() + seconds, since
+        with self._condition:
+            while True:
+                while at < len(self.events):
+                    if wanted(self.events[at]):
+                        return self.events[at]
+                    at += 1
+                left = deadline - time.monotonic()
+                if left <= 0 or self._over:
+                    seen = [_named(event) for event in self.events[since:]]
+                    raise AssertionError(f"not seen (over: {self._over}) among {seen}; {self.errors[-2000:]!r}")
+                self._condition.wait(left)
+
+    def send(self, kind: str, **fields: Any) -> str:
+        """A command; its id."""
+        assert self.process.stdin
+        self._requests += 1
+        line = {"id": f"r{self._requests}", "type": kind, **fields}
+        self.process.stdin.write(json.dumps(line).encode() + b"\n")
+        self.process.stdin.flush()
+        return str(line["id"])
+
+    def call(self, kind: str, **fields: Any) -> Record:
+        """A command and its response."""
+        since = self.mark()
+        id_ = self.send(kind, **fields)
+        return self.wait(lambda event: event.get("type") == "response" and event.get("id") == id_, since)
+
+    def prompt(self, message: str) -> list[Record]:
+        """A prompt, until Pi has settled; the events that came of it. A command of an extension is just done."""
+        since = self.mark()
+        response = self.call("prompt", message=message)
+        assert response.get("success"), response
+        if (response.get("data") or {}).get("disposition") != "handled":
+            self.wait(lambda event: event.get("type") == "agent_settled", since)
+        return self.events[since:]
+
+    def notices(self, since: int = 0) -> list[str]:
+        """What a person was told: `level: text`."""
+        return [
+            f"{event.get('notifyType', 'info')}: {event['message']}"
+            for event in self.events[since:]
+            if event.get("type") == "extension_ui_request" and event.get("method") == "notify"
+        ]
+
+    def told(self, words: str, since: int = 0) -> str:
+        """The first notice with these words, once it is there."""
+        self.wait(lambda event: event.get("method") == "notify" and words in event["message"], since)
+        return next(notice for notice in self.notices(since) if words in notice)
+
+    def close(self) -> int:
+        """End its input and wait; the exit code."""
+        assert self.process.stdin
+        with suppress(OSError):
+            self.process.stdin.close()
+        try:
+            code = self.process.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = self.process.wait(5)
+        for thread in self._threads:
+            thread.join(5)
+        for stream in (self.process.stdout, self.process.stderr):
+            assert stream
+            stream.close()
+        return code
+
+
+def bash(command: str) -> Answer:
+    """The model runs a command."""
+    return Answer(calls=[("bash", {"command": command})])
+
+
+def until(wanted: Callable[[], Any], what: str, seconds: float = SECONDS) -> Any:
+    """What it gives once that is true."""
+    deadline = time.monotonic() + seconds
+    while not (found := wanted()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {seconds:.0f} s for {what}")
+        time.sleep(0.02)
+    return found
+
+
+def _named(event: Record) -> str:
+    return str(event.get("type")) + (f" {event.get('method')}" if "method" in event else "")
+
+
+def _commands(home: str) -> Iterator[tuple[int, str]]:
+    """Id and command line of each process that was given this MINUTEBOOK_HOME."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            environ = (folder / "environ").read_bytes().split(b"\0")
+            if f"MINUTEBOOK_HOME={home}".encode() in environ:
+                yield int(folder.name), (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
