@@ -25,11 +25,14 @@ def read_host_file(path: str) -> bytes | None:
         return None
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror or error}; nothing was changed") from error
-    with os.fdopen(handle, "rb") as file:
+    try:
         about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode) or about.st_size > FILE_MAX_BYTES:
             raise BadInput(f"{path}: not a regular file of a sane size; nothing was changed")
-        return file.read()
+        with os.fdopen(os.dup(handle), "rb") as file:
+            return file.read()
+    finally:
+        os.close(handle)
 
 
 def write_whole(path: str, content: bytes, mode: int) -> None:

@@ -167,7 +167,9 @@ def _our_places(items: list[Any], mark: str) -> Iterator[Place]:
 
 def _ways(data: dict[str, Any], edit: JsonEdit) -> Iterator[Keys]:
     """Objects and lists that may be empty without our part."""
-    ends = _lists(data, edit) if isinstance(edit, JsonItems) else [edit.path[:-1]]
+    ends = [edit.path[:-1]]
+    if isinstance(edit, JsonItems):
+        ends = [path for path in _lists(data, edit) if any(_our_places(value_at(data, path), edit.mark))]
     for end in ends:
         yield from (end[:length] for length in range(1, len(end) + 1))
 
