@@ -14,12 +14,14 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
+import minutebook
 from minutebook.hosts.codex import wiring
 from minutebook.hosts.codex.app_server import listed_hooks
 from tests.real.codex_api import Call, ScriptedResponses
 from tests.real.programs import codex
 
 PROGRAMS = Path(sys.executable).parent
+PLUGIN = Path(minutebook.__file__).parent / "hosts" / "plugin"
 SECONDS = 60.0
 NOWHERE = "http://127.0.0.1:9"
 """Where nobody listens: what the program asks of the network at its start fails at once."""
@@ -120,6 +122,13 @@ class CodexLab:
         self.append({("mcp_servers", "om"): wiring.mcp_server(str(PROGRAMS / "om"))})
         if trust:
             self.trust()
+
+    def plug(self) -> None:
+        """The same by the plugin."""
+        for arguments in (("marketplace", "add", str(PLUGIN)), ("add", "om@minutebook")):
+            done = self.run("plugin", *arguments)
+            assert done.returncode == 0, done.stderr
+        self.trust()
 
     def trust(self) -> None:
         """Trust the hooks that are ours, by what the program says of them."""
