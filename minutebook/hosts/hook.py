@@ -36,7 +36,7 @@ COMMAND = "a command typed as a prompt, else steers and notices"
 
 CLAUDE_CODE: Mapping[str, tuple[str, ...]] = {
     "SessionStart": (ANSWER, RING),
-    "UserPromptSubmit": (RING, NOTICES),
+    "UserPromptSubmit": (RING, COMMAND),
     "PostToolBatch": (RING, STEERS),
     "Stop": (RING,),
     "StopFailure": (RING,),
@@ -155,7 +155,7 @@ def command(arguments: list[str]) -> tuple[str, str, int]:
 
 def read_payload() -> Payload:
     """The object on stdin, as far as it can be read: it ends where it is whole, whether or not the agent closes it."""
-    data, looks = b"", 0
+    data, looks = bytearray(), 0
     while len(data) < PAYLOAD_MAX_BYTES and (piece := _read()):
         data += piece
         if looks < LOOKS_MOST and piece.rstrip().endswith(b"}"):

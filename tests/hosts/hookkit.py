@@ -148,7 +148,7 @@ class Agent:
 
     def workers(self) -> list[int]:
         """Processes that work on the store."""
-        done = subprocess.run(["ps", "-axo", "pid=,command="], capture_output=True, text=True, check=True)
+        done = subprocess.run(["ps", "-axwwo", "pid=,command="], capture_output=True, text=True, check=True)
         lines = [line.split(None, 1) for line in done.stdout.splitlines()]
         return [int(pid) for pid, command in lines if f"worker --store {self.store}" in command]
 
