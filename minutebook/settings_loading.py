@@ -154,6 +154,15 @@ def is_of_pi_here(branch: Branch) -> bool:
     return branch.host == "pi" and Path(branch.project).is_absolute()
 
 
+def session_may_think(role: str, settings: Settings) -> bool:
+    """Whether a role in an open session of Pi thinks with that session's own model (003-127)."""
+    return (
+        settings.session_model_allowed
+        and settings.model_of(role) is None
+        and getattr(settings, f"{role}_model", None) != EXTRACTIVE
+    )
+
+
 def _pi_files(project: Path | None, environ: Mapping[str, str]) -> PiFiles:
     from minutebook.settings_pi import global_pi_file, project_pi_file
     from minutebook.trust import is_section_trusted

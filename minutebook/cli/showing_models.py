@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 NOTICES = 5
+SESSIONS_OWN = "the session's own model"
 LABEL_WIDTH = 20
 HOW = {
     "key": "usable with its key",
@@ -44,7 +45,12 @@ def _line(label: str, said: str, style: str = "default") -> "Text":
 
 def _roles(report: Report) -> Iterator["Text"]:
     for role, chain in report.chains.items():
-        yield _line(role, " → ".join(map(str, chain)) or "extractive")
+        yield _line(role, " → ".join(map(str, chain)) or without_a_model(report, role))
+
+
+def without_a_model(report: Report, role: str) -> str:
+    """What thinks for a role that has no model configured."""
+    return f"extractive; in Pi {SESSIONS_OWN}" if role in report.session_roles else "extractive"
 
 
 def _model(model: ModelReport) -> Iterator["Text"]:
@@ -105,7 +111,8 @@ def _money(report: Report) -> Iterator["Text"]:
     said = f"${report.spent_usd:.4f} of budget_daily_usd = ${report.budget_usd:g}"
     yield _line("spent today (UTC)", said, "yellow" if share >= 0.8 else "default")
     for line in report.others:
-        yield _line("no longer used", f"{line.model}: {account_text(line)}", "dim")
+        label = "of a Pi session" if line.model.startswith("session/") else "no longer used"
+        yield _line(label, f"{line.model}: {account_text(line)}", "dim")
 
 
 def _notices(notices: Sequence[Notice]) -> Iterator["Text"]:
@@ -119,6 +126,7 @@ def _notices(notices: Sequence[Notice]) -> Iterator["Text"]:
 def as_data(report: Report, notices: Sequence[Notice]) -> dict[str, Any]:
     """For programs."""
     return {
+        "session_roles": list(report.session_roles),
         "roles": {role: [_choice(choice) for choice in chain] for role, chain in report.chains.items()},
         "models": [_model_data(model) for model in report.models],
         "others": [account_data(line) for line in report.others],

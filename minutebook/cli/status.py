@@ -24,7 +24,8 @@ def status(ctx: click.Context, place: Place, as_json: bool) -> None:
     from minutebook.box.state import box_line
     from minutebook.cli import showing_status
 
-    found, box = read_status(place.store, place.branch, place.settings), box_line(place.store, place.settings)
+    settings = place.settings_of(place.branch)
+    found, box = read_status(place.store, place.branch, settings), box_line(place.store, settings)
     if as_json:
         write_json({**showing_status.as_data(found), "box": box})
     else:

@@ -27,9 +27,11 @@ from minutebook.pipeline.totals import Totals, totals_of
 from minutebook.pipeline.workbook import ERRORS, WORK
 from minutebook.records import Branch
 from minutebook.settings import Settings
+from minutebook.settings_loading import is_of_pi_here, session_may_think
 from minutebook.store import codec
 from minutebook.store.kernel import JobState, Store
 
+SESSION_MIND = "the session's own model, extractive while Pi is closed"
 STALLED_SECONDS = 120.0
 """A worker that is there comes within seconds, and sweeps every minute: due work left for so long has none."""
 
@@ -178,7 +180,7 @@ def _work(store: Store, branch: Branch, settings: Settings, state: BranchState, 
     anybody = any(_at_work(job, now) for job in jobs)
     return {
         "passive": settings.passive,
-        "mind": mind_in_use(settings),
+        "mind": mind_in_use(settings, branch),
         "due": due,
         "running": running,
         "pending": [job.job.role for job in here if job.job.role not in running],
@@ -228,9 +230,11 @@ def dropper_state(state: BranchState, settings: Settings) -> str:
     return "due" if state.reflections_recorded > state.dropper_read else "over target, waiting for a new reflection"
 
 
-def mind_in_use(settings: Settings) -> str:
-    """The name of what thinks."""
+def mind_in_use(settings: Settings, branch: Branch | None = None) -> str:
+    """The name of what thinks; for a branch of Pi without a configured model, the session's own model (003-127)."""
     choice = settings.model_of("observer")
+    if choice is None and branch and is_of_pi_here(branch) and session_may_think("observer", settings):
+        return SESSION_MIND
     return "extractive" if choice is None else f"{choice.provider}/{choice.id}"
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from minutebook.errors import BadSetting, MinutebookError
 from minutebook.settings import ModelChoice, Settings
+from minutebook.settings_loading import session_may_think
 from minutebook.store.kernel import Store
 from minutebook.workers import models_cooldowns, models_facts, models_quirks
 from minutebook.workers.exchange import Message, Request
@@ -47,13 +48,17 @@ class ModelReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """chains: role → its models in order, none for the extractive mind. others: accounts of models not configured."""
+    """chains: role → its models in order, none for the extractive mind. others: accounts of models not configured.
+
+    session_roles: those that think with a Pi session's own model, where one is open.
+    """
 
     chains: Mapping[str, Sequence[ModelChoice]]
     models: Sequence[ModelReport]
     others: Sequence[Account]
     budget_usd: float
     spent_usd: float
+    session_roles: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,7 @@ def read_report(store: Store, settings: Settings) -> Report:
         others=[line for model, line in total.items() if model not in named],
         budget_usd=settings.budget_daily_usd,
         spent_usd=sum(line.cost_usd for line in today.values()),
+        session_roles=[role for role in ROLES if session_may_think(role, settings)],
     )
 
 

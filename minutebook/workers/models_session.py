@@ -13,7 +13,8 @@ from typing import Any
 from minutebook.errors import ProviderFailed, ThinkingFailed
 from minutebook.hosts.relay import relay_path
 from minutebook.records import Branch
-from minutebook.settings import EXTRACTIVE, THINKING_LEVELS, ModelChoice, Settings
+from minutebook.settings import THINKING_LEVELS, ModelChoice, Settings
+from minutebook.settings_loading import session_may_think
 from minutebook.store.kernel import Store
 from minutebook.tokens import estimate_tokens
 from minutebook.workers import models_facts, relaying
@@ -74,9 +75,7 @@ def path_of_branch(store: Store, branch: Branch) -> str:
 
 def session_model(role: str, settings: Settings, branch: Branch, store: Store) -> SessionModel | None:
     """Whose model thinks for a role that has none configured; None where it may not, or no session is open."""
-    if not settings.session_model_allowed or getattr(settings, f"{role}_model", None) == EXTRACTIVE:
-        return None
-    path = path_of_branch(store, branch)
+    path = path_of_branch(store, branch) if session_may_think(role, settings) else ""
     model = relaying.model_of(path) if path else None
     if model is None:
         return None

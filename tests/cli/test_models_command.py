@@ -33,6 +33,14 @@ def test_without_a_model_there_is_nothing_to_ask(om: Om, store: Store) -> None:
     ]
 
 
+def test_it_says_where_a_pi_session_s_own_model_thinks_003_127(om: Om, store: Store) -> None:
+    record(store, session="pi:s", role="observer", model="session/a/b", spent=Spent(input_tokens=10), priced=False)
+    said = om("models", "--set", "judge_model=extractive", code=0).stdout
+    assert said.count("in Pi the session's own model") == 4 and "of a Pi session" in said
+    assert data_of(om("models", "--json"))["session_roles"] == ["observer", "reflector", "digester", "dropper", "judge"]
+    assert "in Pi" not in om("models", "--set", "session_model_allowed=false", code=0).stdout
+
+
 def test_models_says_what_is_configured_usable_and_spent(om: Om, store: Store, server: ScriptedServer) -> None:
     for model, usd in (("openai/scripted", 0.25), ("old/model", 1.0)):
         record(

@@ -15,7 +15,7 @@ from jobs import WAIT, Clock
 from relays import FAKE, answered, relay_of
 
 from minutebook.errors import ProviderFailed, SpanFailed
-from minutebook.pipeline.status import role_errors
+from minutebook.pipeline.status import SESSION_MIND, mind_in_use, read_status, role_errors
 from minutebook.settings import EXTRACTIVE, ModelChoice, Settings
 from minutebook.store.sqlite import SqliteStore
 from minutebook.workers.choosing import instead_of_session, mind_for, minds_of
@@ -321,6 +321,22 @@ def test_only_a_model_that_can_think_is_told_to_003_128(bench: Bench) -> None:
 )
 def test_the_status_in_a_provider_s_words(message: str, status: int | None) -> None:
     assert status_of(message) == status
+
+
+def test_status_says_which_mind_thinks_and_which_recorded_003_127(bench: Bench) -> None:
+    here = replace(bench.branch, project="/srv/orders")
+    assert mind_in_use(NONE_SET, here) == read_status(bench.store, here, NONE_SET).mind == SESSION_MIND
+    for settings, branch in (
+        (replace(NONE_SET, session_model_allowed=False), here),
+        (replace(NONE_SET, observer_model=EXTRACTIVE), here),
+        (NONE_SET, replace(here, host="codex")),
+        (NONE_SET, replace(here, project="github.com/acme/orders")),
+    ):
+        assert mind_in_use(settings, branch) == "extractive"
+    assert mind_in_use(replace(NONE_SET, model=ModelChoice(provider="p", id="m")), here) == "p/m"
+    with bench.open(observe):
+        bench.work()
+    assert read_status(bench.store, here, NONE_SET).minds == {NAME: 1}
 
 
 def test_who_thinks_instead_003_127() -> None:
