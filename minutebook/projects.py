@@ -47,6 +47,27 @@ def project_name(folder: str) -> str:
     return name_of_remote(remote_of(config)) or fitting(_own_name(root, git))
 
 
+@lru_cache(maxsize=4096)
+def project_key(folder: str) -> str:
+    """What tells projects apart on this machine; never raises. The same in every worktree and folder of a repository.
+
+    A repository's name by its remote, without one its common git folder, without a repository the folder itself: two
+    folders of one name are two projects. What is no absolute path is a name already.
+    """
+    if not folder or not os.path.isabs(folder):  # noqa: PTH117
+        return fitting(folder) if folder else ""
+    try:
+        real = os.path.realpath(folder)
+    except (OSError, ValueError):
+        return folder
+    root = _repository(real)
+    if root is None:
+        return real
+    git = _common_folder(os.path.join(root, ".git"))  # noqa: PTH118
+    remote = remote_of(_text(os.path.join(git, "config"), CONFIG_MAX_BYTES))  # noqa: PTH118
+    return name_of_remote(remote) or os.path.realpath(git)
+
+
 def _repository(folder: str) -> str | None:
     """The nearest folder upwards that has a `.git`. That of a home folder counts for the home folder alone."""
     home, at = os.path.realpath(os.path.expanduser("~")), folder  # noqa: PTH111

@@ -8,7 +8,7 @@ from typing import TypeVar
 from minutebook.errors import BadInput, NotFound
 from minutebook.pipeline.boxkeys import owner_of
 from minutebook.pipeline.sessions import Session
-from minutebook.projects import project_name
+from minutebook.projects import project_key, project_name
 from minutebook.records import Branch
 
 LISTED = 12
@@ -18,14 +18,16 @@ T = TypeVar("T")
 def choose_session(sessions: Sequence[Session], name: str | None, project: Path) -> Session | None:
     """The session of that name; without one, the latest of the project, else the latest. sessions: latest first.
 
-    One's own come before what others let the team read. A sub-agent's session is only taken by name. None where there
-    is nothing to take. Raises NotFound, BadInput.
+    Of a repository with several worktrees those of this very folder come first. One's own come before what others let
+    the team read. A sub-agent's session is only taken by name. None where there is nothing to take. Raises NotFound,
+    BadInput.
     """
     if name is not None:
         return _one("session", sessions, name, lambda session: (session.key, session.session))
     main = [session for session in sessions if session.branch and not session.agent]
     main.sort(key=is_of_another_user)
     here = [session for session in main if is_project(session.project, project)]
+    here.sort(key=lambda session: (is_of_another_user(session), not is_folder(session.project, project)))
     return next(iter([*here, *main]), None)
 
 
@@ -40,10 +42,15 @@ def is_of_another_user(session: Session) -> bool:
 
 
 def is_project(named: str, folder: Path) -> bool:
-    """Whether a session's project is this folder's: the folder itself, or on another machine a name for it."""
+    """Whether a session's project is this folder's: by its repository, and on another machine by a name for it."""
     if named and not os.path.isabs(named):  # noqa: PTH117 (a text)
-        return named == project_name(str(folder))
-    return is_folder(named, folder)
+        return named == project_name(os.path.abspath(folder))  # noqa: PTH100
+    return is_folder(named, folder) or is_same_project(named, os.path.abspath(folder))  # noqa: PTH100
+
+
+def is_same_project(one: str, other: str) -> bool:
+    """Whether two sessions' projects are one."""
+    return project_key(one) == project_key(other)
 
 
 def is_folder(named: str, project: Path) -> bool:

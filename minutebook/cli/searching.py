@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from minutebook.cli.choosing import is_folder
+from minutebook.cli.choosing import is_same_project
 from minutebook.cli.options import JSON, placed
 from minutebook.cli.place import Place
 from minutebook.cli.showing import counted, harmless, minute, one_line, remark, write, write_json
@@ -75,16 +75,12 @@ def _branches(place: Place, project_wide: bool) -> list[Branch]:
     if not project_wide:
         return own
     others = [
-        other for other in place.sessions if other.key != session.key and _same_project(other.project, session.project)
+        other
+        for other in place.sessions
+        if other.key != session.key and is_same_project(other.project, session.project)
     ]
     found = {branch.key: branch for each in others for branch in place.branches_of(each)}
     return list({**{branch.key: branch for branch in own}, **found}.values())
-
-
-def _same_project(a: str, b: str) -> bool:
-    from pathlib import Path
-
-    return a == b or (bool(b) and is_folder(a, Path(b)))
 
 
 def text_of(hit: Hit, zone: str, *, elsewhere: bool) -> str:

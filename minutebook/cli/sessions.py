@@ -1,6 +1,6 @@
 """`om sessions`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -8,11 +8,15 @@ from typing import Any
 import click
 
 from minutebook.cli.options import JSON, placed
+from minutebook.cli.pausing import paused_lines
 from minutebook.cli.place import NOTHING_YET, Place
 from minutebook.cli.showing import cell_len, console, counted, minute, one_line, remark, tokens, write_json
 from minutebook.pipeline.branches import Path, find_branch
+from minutebook.pipeline.keeping_out import IGNORED, PAUSED
 from minutebook.pipeline.sessions import Session
 from minutebook.pipeline.status import read_totals_now
+from minutebook.pipeline.statustext import kept_out_words
+from minutebook.projects import project_key
 from minutebook.store.kernel import Store
 
 SHOWN = 30
@@ -57,6 +61,9 @@ def sessions(place: Place, limit: int | None, as_json: bool) -> None:
         _show(lines)
         if len(place.sessions) > len(lines):
             remark(f"{counted(len(place.sessions) - len(lines), 'older session')} not shown; --limit N shows more")
+    if not as_json:
+        for said in [*paused_lines(place.store), *kept_out_lines(line.session for line in lines)]:
+            remark(said)
 
 
 def line_of(store: Store, session: Session) -> Line:
@@ -78,6 +85,7 @@ def as_data(line: Line) -> dict[str, Any]:
         "agent": session.agent,
         "title": session.title,
         "project": session.project,
+        "project_key": project_key(session.project),
         "path": session.path,
         "entries": line.entries,
         "tokens": line.tokens,
@@ -89,7 +97,15 @@ def as_data(line: Line) -> dict[str, Any]:
         "ended": session.ended,
         "branch": session.branch,
         "branches": session.branches,
+        "paused": session.skipped.get(PAUSED, 0),
+        "ignored": session.skipped.get(IGNORED, 0),
     }
+
+
+def kept_out_lines(sessions: Iterable[Session]) -> list[str]:
+    """A line for each session of which something was not recorded on purpose."""
+    said = {session.key: kept_out_words(session) for session in sessions}
+    return [f"Kept out of {one_line(key)}: {words}" for key, words in said.items() if words]
 
 
 def _show(lines: list[Line]) -> None:

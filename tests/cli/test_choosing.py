@@ -10,6 +10,7 @@ from commands import Om, data_of
 from minutebook.cli.choosing import choose_session
 from minutebook.errors import BadInput, NotFound
 from minutebook.pipeline.sessions import Session
+from minutebook.projects import project_key
 from minutebook.store.kernel import Store
 
 
@@ -74,6 +75,60 @@ def test_a_session_of_another_machine_is_found_by_the_project_s_name(tmp_path: P
     other = session("b", project="github.com/acme/orders")
     assert choose_session([session("a"), other], None, tmp_path / "orders") is other
     assert choose_session([session("a"), other], None, tmp_path) is not other
+
+
+def repository(folder: Path, remote: str = "") -> Path:
+    """A repository as git makes it, as far as it is looked at."""
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "config").write_text(f'[remote "origin"]\nurl = {remote}\n' if remote else "")
+    return folder
+
+
+def worktree(of: Path, folder: Path) -> Path:
+    """Another worktree of a repository."""
+    own = of / ".git" / "worktrees" / folder.name
+    own.mkdir(parents=True)
+    (own / "commondir").write_text("../..\n")
+    folder.mkdir(parents=True)
+    (folder / ".git").write_text(f"gitdir: {own}\n")
+    return folder
+
+
+@pytest.mark.parametrize("remote", ["", "git@github.com:acme/orders.git"])
+def test_worktrees_of_a_repository_are_one_project(tmp_path: Path, remote: str) -> None:
+    """The latest of the project, wherever it was; but of this very folder before any other."""
+    main = repository(tmp_path / "orders", remote)
+    other = worktree(main, tmp_path / "trees" / "fix")
+    (main / "src").mkdir()
+    assert project_key(str(main)) == project_key(str(other)) == project_key(str(main / "src"))
+    in_main, in_other = session("m", project=str(main)), session("o", project=str(other))
+    elsewhere = session("e", project=str(tmp_path))
+    assert choose_session([elsewhere, in_other, in_main], None, main) is in_main
+    assert choose_session([elsewhere, in_main, in_other], None, other) is in_other
+    assert choose_session([elsewhere, in_other], None, main / "src") is in_other
+    assert choose_session([elsewhere, in_other], None, tmp_path) is elsewhere
+
+
+def test_two_folders_of_one_name_are_two_projects(tmp_path: Path) -> None:
+    """Without a remote, a repository is known by where it is; without a repository, so is a folder."""
+    one, other = repository(tmp_path / "a" / "app"), repository(tmp_path / "b" / "app")
+    for folder in ("c", "d"):
+        (tmp_path / folder / "app").mkdir(parents=True)
+    keys = [project_key(str(tmp_path / folder / "app")) for folder in "abcd"]
+    assert len({*keys}) == 4
+    assert choose_session([session("x"), session("o", project=str(other))], None, one).session == "x"  # type: ignore[union-attr]
+
+
+def test_clones_of_one_remote_are_one_project_and_odd_folders_raise_nothing(tmp_path: Path) -> None:
+    url = "https://github.com/acme/orders"
+    one, other = repository(tmp_path / "one", url), repository(tmp_path / "other", url + ".git")
+    assert project_key(str(one)) == project_key(str(other)) == "github.com/acme/orders"
+    assert [project_key(odd) for odd in ("", "github.com/acme/orders", "/no/such/folder")] == [
+        "",
+        "github.com/acme/orders",
+        "/no/such/folder",
+    ]
+    assert project_key("/a\0b") == "/a\0b"
 
 
 def test_one_s_own_session_comes_before_the_team_s() -> None:
