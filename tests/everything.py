@@ -13,13 +13,16 @@ from minutebook.pipeline.boxkeys import owner_of
 from minutebook.pipeline.branches import list_branches, load_branch
 from minutebook.pipeline.compaction import compose_memory
 from minutebook.pipeline.corrections import note, retire
-from minutebook.pipeline.deliveries import HostCompaction, ImportedMemory
+from minutebook.pipeline.deliveries import HostCompaction, ImportedMemory, Reading, SessionHead
 from minutebook.pipeline.erasing import Erasure, derived_of, erase_all
 from minutebook.pipeline.exporting import note_export, select
 from minutebook.pipeline.folds import confirm_fold
 from minutebook.pipeline.intake import mark_ended
+from minutebook.pipeline.keeping_out import keep_out
 from minutebook.pipeline.outcomes import Entry, append_memory, memory_entry
+from minutebook.pipeline.pauses import Pause, begin_pause, end_pauses
 from minutebook.pipeline.questions import Candidate, Verdict
+from minutebook.pipeline.sessions import session_key
 from minutebook.pipeline.shapes import observation_data
 from minutebook.records import GAP, OBSERVATIONS, Branch, MemoryEntry, SourceEntry
 from minutebook.settings import Settings
@@ -67,9 +70,19 @@ def fill(store: Store, session: str = "s1", word: str = CANARY, *, host: str = "
     for branch in (load_branch(store, main), fork):
         learn(store, branch, word)
     noted(store, load_branch(store, main), word)
+    kept_out_of(store, SessionHead(host=host, session=session, project=project), word)
     note_export(store, f"/home/me/{word}.jsonl", select(store, [main]))
     copies = (f"{main}-copy", f"{main}-follower")
     return Everything(main, (main, f"{main}/{word}-agent"), copies)
+
+
+def kept_out_of(store: Store, head: SessionHead, word: str) -> None:
+    """What is known of a session's pauses, and of calls that were left out."""
+    ignored = [call("Read", f'{{"path": "{word}.env"}}', call_id=f"{word}-ignored", id=f"{word}-i")]
+    keep_out(store, Reading(head=head, events=list(ignored)), ignore=["*.env"])
+    pause = Pause(scope="session", name=session_key(head), since="2020-05-02T10:30:00Z")
+    begin_pause(store, pause)
+    end_pauses(store, [pause], "2020-05-02T10:31:00Z")
 
 
 def learn(store: Store, branch: Branch, word: str) -> None:

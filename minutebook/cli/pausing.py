@@ -14,7 +14,8 @@ from minutebook.cli.showing import remark, write, write_json
 from minutebook.errors import BadInput, NotFound, StoreReadOnly
 from minutebook.hosts.paused_file import write_paused
 from minutebook.pipeline.pauses import Pause, begin_pause, end_pauses, is_within, open_pauses
-from minutebook.pipeline.sessions import find_session
+from minutebook.pipeline.sessions import Session, find_session
+from minutebook.store.kernel import Store
 
 SESSION = click.option("--session", metavar="KEY", help="A session alone, such as claude_code:ID.")
 ALL = click.option("--all", "everything", is_flag=True, help="Whatever the project.")
@@ -91,6 +92,15 @@ def said(pause: Pause) -> str:
     """A pause in words."""
     what = {"all": "everything", "project": f"project {pause.name}", "session": f"session {pause.name}"}[pause.scope]
     return f"{what}, since {pause.since[:16].replace('T', ' ')} UTC"
+
+
+def paused_lines(store: Store, session: Session | None = None) -> list[str]:
+    """A line for each pause that lasts; of those that are about a session, where one is given."""
+    lasting = open_pauses(store)
+    if session is not None:
+        folders = {session.project, os.path.realpath(session.project)} if session.project else set()
+        lasting = [pause for pause in lasting if pause.concerns(session.key, folders)]
+    return [f"Paused: {said(pause)}; `om resume` ends it." for pause in lasting]
 
 
 def _place(store: str | None, project: Path | None) -> Place:

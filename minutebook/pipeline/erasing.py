@@ -13,9 +13,11 @@ from minutebook.pipeline.checkpoints import LINKS, PAGES, TOTALS
 from minutebook.pipeline.exporting import EXPORTS
 from minutebook.pipeline.folds import COMPOSITIONS
 from minutebook.pipeline.following import ORIGINS
+from minutebook.pipeline.keeping_out import IGNORED_CALLS
 from minutebook.pipeline.mentions import MENTIONS
 from minutebook.pipeline.notices import forget_about
 from minutebook.pipeline.outbox import OUTBOX
+from minutebook.pipeline.pauses import PAUSES, list_pauses
 from minutebook.pipeline.purged import is_purged, tombstone, tombstone_key, unfinished
 from minutebook.pipeline.questions import QUESTIONS
 from minutebook.pipeline.readings import session_key_of
@@ -27,6 +29,8 @@ from minutebook.store.kernel import Put, Store
 
 __all__ = ["Erasure", "Family", "derived_of", "erase_all", "finish_erasures", "forget_branch", "is_purged"]
 
+OF_SESSION = (SESSIONS, IGNORED_CALLS)
+"""Collections whose keys are sessions."""
 OF_BRANCH = (BRANCHES, PAGES, TOTALS, LINKS, COMPOSITIONS, WORK, OUTBOX)
 """Collections whose keys are branches."""
 OF_ROLE = (ERRORS, SPANS)
@@ -268,7 +272,12 @@ class _Shelf:
     def __init__(self, store: Store, sessions: Collection[str], branches: Collection[str]) -> None:
         self._of_session: dict[str, Documents] = {}
         self._of_branch: dict[str, Documents] = {}
-        self._put(self._of_session, sessions, SESSIONS, {key: key for key in store.get_among(SESSIONS, sessions)})
+        for collection in OF_SESSION:
+            self._put(
+                self._of_session, sessions, collection, {key: key for key in store.get_among(collection, sessions)}
+            )
+        paused = {pause.key: pause.name for pause in list_pauses(store) if pause.scope == "session"}
+        self._put(self._of_session, sessions, PAUSES, paused)
         for collection in OF_BRANCH:
             self._put(self._of_branch, branches, collection, {k: k for k in store.get_among(collection, branches)})
         for collection in OF_ROLE:

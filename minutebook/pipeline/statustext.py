@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from minutebook.pipeline.clocks import Reading
+from minutebook.pipeline.keeping_out import IGNORED, PAUSED
+from minutebook.pipeline.sessions import Session
 from minutebook.pipeline.status import Status, percent
 from minutebook.pipeline.wording import counted, minute, one_line, tokens
 
@@ -147,11 +149,23 @@ def _intake(status: Status) -> Iterator[tuple[str, str]]:
             f"The session's file was replaced {counted(session.replaced, 'time')} and read again from its start.",
             "yellow",
         )
+    if kept_out := kept_out_words(session):
+        yield f"Kept out: {kept_out}.", ""
     if session.unknown:
         kinds = ", ".join(f"{one_line(kind)} {count:,}" for kind, count in sorted(session.unknown.items()))
         yield f"Rows of an unknown kind, not taken in: {kinds}", "yellow"
     if session.broken_count:
         yield f"Lines that could not be decoded: {broken_lines(session.broken, session.broken_count)}", "yellow"
+
+
+def kept_out_words(session: Session) -> str:
+    """How much of a session was not recorded on purpose; "" for nothing."""
+    paused, ignored = session.skipped.get(PAUSED, 0), session.skipped.get(IGNORED, 0)
+    said = [
+        f"{counted(paused, 'entry', 'entries')} of a paused time" if paused else "",
+        f"{counted(ignored, 'tool call or result', 'tool calls and results')} of ignored paths" if ignored else "",
+    ]
+    return ", ".join(filter(None, said))
 
 
 def broken_lines(broken: list[int], count: int) -> str:
