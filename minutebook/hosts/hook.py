@@ -33,9 +33,10 @@ RING, ENDED, AGENT = "ring", "ring: the session is over", "ring: for the sub-age
 STEERS, NOTICES = "steers", "steers and notices"
 ANSWER, SWEEP = "answer", "the hand-over is over"
 COMMAND = "a command typed as a prompt, else steers and notices"
+NOTE = "which session the agent's process is in, for its MCP server"
 
 CLAUDE_CODE: Mapping[str, tuple[str, ...]] = {
-    "SessionStart": (ANSWER, RING),
+    "SessionStart": (NOTE, ANSWER, RING),
     "UserPromptSubmit": (RING, COMMAND),
     "PostToolBatch": (RING, STEERS),
     "Stop": (RING,),
@@ -208,6 +209,8 @@ def _act(action: str, store_path: str, host: str, event: str, session: str, payl
         _ring_for_agent(store_path, host, event, session, payload)
     elif action in KINDS:
         _say(slot_output(event, _slot(store_path, host, session, payload, action)))
+    elif action == NOTE:
+        _note(store_path, host, session)
     elif action == SWEEP:
         bell.remove_handover(store_path, host, session)
     elif action == COMMAND and not is_command(payload):
@@ -216,6 +219,12 @@ def _act(action: str, store_path: str, host: str, event: str, session: str, payl
         from minutebook.hosts.answering import answer
 
         _say(answer(host, event, payload, store_path))
+
+
+def _note(store_path: str, host: str, session: str) -> None:
+    from minutebook.hosts.processes import note_process
+
+    note_process(store_path, host, os.environ.get("CLAUDE_PID", ""), session)
 
 
 def is_command(payload: Payload) -> bool:

@@ -9,6 +9,8 @@ Imports nothing that a hook would have to wait for.
 import os
 from contextlib import suppress
 
+from minutebook.hosts.beside import make_folder
+
 FOLDER_SUFFIX = ".processes"
 IDS_KEPT = 40
 FILES_MOST = 64
@@ -23,7 +25,7 @@ def note_process(store_path: str, host: str, process: str, session: str) -> bool
         return False
     ids = [each for each in _ids(path) if each != session]
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120
+        make_folder(os.path.dirname(path))  # noqa: PTH120
         _forget_dead(os.path.dirname(path))  # noqa: PTH120
         made = f"{path}.{os.getpid()}.new"
         handle = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
