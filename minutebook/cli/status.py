@@ -3,8 +3,9 @@
 import click
 
 from minutebook.cli.options import JSON, placed
+from minutebook.cli.pausing import paused_lines
 from minutebook.cli.place import ONLY_SUB_AGENTS, Place
-from minutebook.cli.showing import write_json
+from minutebook.cli.showing import remark, write_json
 from minutebook.pipeline.status import read_status
 
 
@@ -31,4 +32,6 @@ def status(ctx: click.Context, place: Place, as_json: bool) -> None:
     else:
         nothing = f"No session: {ONLY_SUB_AGENTS}" if place.sessions else showing_status.NO_SESSION
         showing_status.show_status(found, nothing, box)
+        for said in paused_lines(place.store, found.session) if found.session else ():
+            remark(said)
     ctx.exit(1 if found.not_made else 0)

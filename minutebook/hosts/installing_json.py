@@ -1,5 +1,6 @@
 """Our parts in a host's JSON file: put in, found, and taken out. Pure; the rest of the text stays as it is."""
 
+import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -85,13 +86,18 @@ def wanted_by(edits: Sequence[JsonEdit]) -> dict[Keys, Any]:
 def is_ours(item: Any, mark: str) -> bool:
     """Whether an item of a list is ours as a whole: itself, or all that the lists in it hold."""
     if isinstance(item, str):
-        return mark in item
+        return _names(item, mark)
     if not isinstance(item, dict):
         return False
-    if any(mark in value for value in item.values() if isinstance(value, str)):
+    if any(_names(value, mark) for value in item.values() if isinstance(value, str)):
         return True
     inner = [each for value in item.values() if isinstance(value, list) for each in value if isinstance(each, dict)]
     return bool(inner) and all(is_ours(each, mark) for each in inner)
+
+
+def _names(text: str, mark: str) -> bool:
+    """Whether the mark is in it as a whole word, so that a longer name is not taken for ours."""
+    return mark in text and re.search(rf"(?<![\w-]){re.escape(mark)}(?![\w-])", text) is not None
 
 
 def looks_ours(value: Any) -> bool:
@@ -148,9 +154,9 @@ def _without_items(text: str, edit: JsonItems) -> str:
 
 
 def _lists(data: dict[str, Any], edit: JsonItems) -> list[Keys]:
-    """The list of the edit, and those beside it: an event that another version of ours had is found, too."""
+    """The list of the edit; of hooks those of all events: one at which another version of ours had a hook, too."""
     above = value_at(data, edit.path[:-1])
-    if len(edit.path) == 1 or not isinstance(above, dict):
+    if edit.mark != HOOK_MARK or len(edit.path) == 1 or not isinstance(above, dict):
         return [edit.path] if isinstance(value_at(data, edit.path), list) else []
     return [(*edit.path[:-1], key) for key, value in above.items() if isinstance(value, list)]
 

@@ -277,6 +277,18 @@ def test_strings_in_a_list(host: Host) -> None:
     assert host.settings.read_text() == SETTINGS + "\n"
 
 
+def test_a_longer_name_is_not_taken_for_ours(host: Host) -> None:
+    text = json.dumps({"permissions": {"allow": ["mcp__omelette", "mcp__om__x"], "deny": ["mcp__om"]}}, indent=2)
+    host.write(text)
+    host.extra = [JsonItems(file=host.settings, path=("permissions", "allow"), items=("mcp__om",), mark="mcp__om")]
+    host.install()
+    (host.data / RECORD).unlink()
+    assert host.install().changed == ()
+    (host.data / RECORD).unlink()
+    host.uninstall()
+    assert host.settings.read_text() == text
+
+
 def test_two_hosts_are_noted_apart(host: Host, tmp_path: Path) -> None:
     other = Host(tmp_path / "other")
     other.write(SETTINGS)
