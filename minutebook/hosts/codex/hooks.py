@@ -1,0 +1,85 @@
+"""What Codex's answering hooks print.
+
+At a compaction Codex asks in this order: PreCompact (nothing that it prints is used), the model's summary, PostCompact,
+SessionStart(compact), whose text is the last thing of a program's in the next request. After a compaction by hand that
+one comes with the next turn, perhaps much later. So the memory is composed before, and handed over until it is asked
+for: one hook prints it whole, as additionalContextLimit lets it.
+
+A slash command of ours cannot be added to Codex, and its interface refuses /om:status before a hook sees it; om:status
+without the slash is a prompt. (Where no interface looks first, as with `codex exec`, the slash does no harm.)
+"""
+
+import json
+
+from minutebook.hosts import bell
+from minutebook.hosts.answering import (
+    Payload,
+    compose_now,
+    confirm_if_recorded,
+    lost_memory,
+    memory_again,
+    opened,
+    standing,
+)
+
+HOST = "codex"
+
+
+def answer(event: str, payload: Payload, store_path: str) -> str:
+    """The text that the hook of this event prints; "" for nothing."""
+    if event == "PreCompact":
+        _before_compaction(payload, store_path)
+        return ""
+    if event == "SessionStart":
+        compacted = payload.get("source") == "compact"
+        return _after_compaction(payload, store_path) if compacted else _back(payload, store_path)
+    from minutebook.hosts.commands import told
+
+    text = told(HOST, payload, store_path, slash="")
+    return held_back(text) if text else ""
+
+
+def held_back(text: str) -> str:
+    """Such that the prompt is not sent, and the person reads this in its place."""
+    return json.dumps({"decision": "block", "reason": text})
+
+
+def _before_compaction(payload: Payload, store_path: str) -> None:
+    """Composes the memory and leaves it for SessionStart, unless more of the session is still to be read."""
+    session = str(payload.get("session_id"))
+    bell.remove_handover(store_path, HOST, session)
+    with opened(store_path) as store:
+        found = standing(store, HOST, payload)
+        composition = compose_now(store, found.branch, found.settings) if found else None
+    if found and found.whole and composition:
+        bell.write_handover(store_path, HOST, session, [composition.text])
+
+
+def _after_compaction(payload: Payload, store_path: str) -> str:
+    handed_over = _taken(payload, store_path)
+    if handed_over:
+        return handed_over
+    with opened(store_path) as store:
+        found = standing(store, HOST, payload)
+        composition = compose_now(store, found.branch, found.settings) if found else None
+        if found and composition:
+            confirm_if_recorded(store, found.branch)
+    return composition.text if composition else ""
+
+
+def _back(payload: Payload, store_path: str) -> str:
+    """A session that is resumed or forked: its context holds the memory, unless a compaction went by without us."""
+    _taken(payload, store_path)  # of a compaction that this makes good, or that never came to its end
+    with opened(store_path) as store:
+        found = standing(store, HOST, payload)
+        lost = found is not None and lost_memory(store, found.branch)
+        composition = memory_again(store, found.branch, found.settings) if found and lost else None
+    return composition.text if composition else ""
+
+
+def _taken(payload: Payload, store_path: str) -> str:
+    """What was handed over; it is told once."""
+    session = str(payload.get("session_id"))
+    parts = bell.read_handover(store_path, HOST, session)
+    bell.remove_handover(store_path, HOST, session)
+    return parts[0] if parts else ""

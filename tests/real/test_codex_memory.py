@@ -1,0 +1,175 @@
+"""Real Codex: what a session's next request holds after each compaction, through exec, resume and the app-server."""
+
+import json
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from minutebook.pipeline.quoting import CLOSING, OPENING
+from tests.real.codex_api import Asked, Call, Reply, ScriptedResponses
+from tests.real.codex_lab import AppServer, CodexLab, app_server, shell, wait_until
+
+COMPACT_AT = 50_000
+FULL = COMPACT_AT + 10_000
+ID = re.compile(r"^\[([0-9a-f]{12})\]", re.MULTILINE)
+RULES = 8
+"""In each prompt of a long session, so that its memory is long, too."""
+WAYS = ("files", "plugin")
+
+
+@pytest.fixture
+def api() -> Iterator[ScriptedResponses]:
+    with ScriptedResponses() as scripted:
+        yield scripted
+
+
+@pytest.fixture
+def lab(tmp_path: Path, api: ScriptedResponses) -> Iterator[CodexLab]:
+    made = CodexLab(tmp_path, api)
+    yield made
+    made.close()
+
+
+def prompt(number: int, rules: int = 3) -> str:
+    """What a person asks for, with rules of which no two have a word in common that says what they are about."""
+    draw = random.Random(number)
+
+    def word() -> str:
+        return "".join(draw.choice("bdfgklmnprstvz") + draw.choice("aeiou") for _ in range(4))
+
+    said = (
+        f"Never touch src/{word()}/{word()}.py, because {' '.join(word() for _ in range(14))} depends on it."
+        for _ in range(rules)
+    )
+    return f"Turn {number}: look at ledger {number}. {' '.join(said)}"
+
+
+def rule_of(number: int) -> str:
+    """The path that the first rule of a prompt is about."""
+    return prompt(number).split("Never touch ")[1].split(",")[0]
+
+
+def replies(number: int, *, tokens: tuple[int, int] = (1_000, 1_000)) -> list[Reply]:
+    """The model runs a command, and says what came of it."""
+    return [
+        Reply(f"I look at ledger {number}.", [shell(f"echo rows of ledger {number}: $((number * 7))")], tokens[0]),
+        Reply(f"Ledger {number} keeps its {number} rows in order.", tokens=tokens[1]),
+    ]
+
+
+def caught_up(lab: CodexLab, prompts: int) -> bool:
+    """Whether the worker has taken in and observed all of these prompts."""
+    status = json.loads(lab.om("status", "--json"))
+    waiting = status["next_observation"]
+    return status["prompts"] >= prompts and waiting["tokens"] < waiting["threshold"] and not status["running"]
+
+
+def memory_in(asked: Asked) -> str:
+    """The one memory of a request: whole, and the last thing there but for what Codex tells of tools that came."""
+    assert asked.text.count(OPENING) == 1
+    memory = [text for text in asked.of("developer") if not text.startswith("<tools>")][-1]
+    assert memory.startswith(OPENING) and memory.rstrip().endswith(CLOSING)
+    return memory
+
+
+def first_after(api: ScriptedResponses, compaction: int) -> Asked:
+    """The first request after that compaction, counted from 0."""
+    asked = [each.number for each in api.requests if each.compacts]
+    return next(each for each in api.turns if each.number > asked[compaction])
+
+
+def check_ids(lab: CodexLab, memory: str) -> list[str]:
+    """The ids of a memory, of which the first and the last lead to their sources."""
+    ids = ID.findall(memory)
+    for each in (ids[0], ids[-1]):
+        assert "source" in lab.om("recall", each)
+    return ids
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_memory_is_back_after_every_compaction(lab: CodexLab, api: ScriptedResponses, way: str):
+    """Forty turns (by plugin: twelve), two auto-compactions and one by hand."""
+    lab.configure(compact_at=COMPACT_AT, plugins=way == "plugin")
+    lab.wire() if way == "files" else lab.plug()
+    turns, full = (40, (14, 27)) if way == "files" else (12, (4, 8))
+    thread = ""
+    for number in range(1, 7):
+        api.script.extend(replies(number, tokens=(FULL if number in full else 1_000, 1_000)))
+        run = lab.exec(prompt(number), resume=thread)
+        assert (run.code, run.said[-1]) == (0, f"Ledger {number} keeps its {number} rows in order."), run.errors
+        thread = run.thread
+    with app_server(lab) as server:
+        server.resume(thread)
+        for number in range(7, turns + 1):
+            api.script.extend(replies(number, tokens=(1_000, FULL if number in full else 1_000)))
+            server.turn(thread, prompt(number, RULES))
+        wait_until(lambda: caught_up(lab, turns))
+        server.compact(thread)
+        server.turn(thread, "What do you know?")
+    compactions = [asked for asked in api.requests if asked.compacts]
+    assert len(compactions) == 3
+    memories = [memory_in(first_after(api, each)) for each in range(3)]
+    ids = [check_ids(lab, memory) for memory in memories]
+    assert len(ids[0]) < len(ids[1]) < len(ids[2])
+    if way == "files":
+        assert len(memories[2]) > 30_000
+    assert api.summary in first_after(api, 2).text
+    assert lab.hook_log() == ""
+
+
+def test_a_resumed_session_keeps_it_and_a_new_one_has_none(lab: CodexLab, api: ScriptedResponses):
+    lab.configure(compact_at=COMPACT_AT)
+    lab.wire()
+    api.script.extend(replies(1))
+    thread = lab.exec(prompt(1)).thread
+    wait_until(lambda: caught_up(lab, 1))
+    api.script.extend([*replies(2, tokens=(FULL, 1_000)), Reply("Still there.")])
+    lab.exec(prompt(2), resume=thread)
+    memory = memory_in(first_after(api, 0))
+    lab.exec("And now?", resume=thread)
+    assert memory_in(api.turns[-1]) == memory
+    lab.exec("A new session.")
+    assert OPENING not in api.turns[-1].text
+
+
+def test_a_resumed_session_that_lost_it_is_given_it_back(lab: CodexLab, api: ScriptedResponses):
+    """Compacted by hand, and closed before the next turn asked for the memory."""
+    lab.configure()
+    lab.wire()
+    with app_server(lab) as server:
+        thread = asked_twice(server, api)
+        wait_until(lambda: caught_up(lab, 2))
+        server.compact(thread)
+    lab.exec("Where were we?", resume=thread)
+    memory_in(api.turns[-1])
+    lab.exec("And now?", resume=thread)
+    memory_in(api.turns[-1])
+
+
+def asked_twice(server: AppServer, api: ScriptedResponses) -> str:
+    thread = server.start()
+    for number in (1, 2):
+        api.script.extend(replies(number))
+        server.turn(thread, prompt(number))
+    return thread
+
+
+def test_recall_gives_the_exact_source(lab: CodexLab, api: ScriptedResponses):
+    lab.configure(compact_at=COMPACT_AT)
+    lab.wire()
+
+    def recall(asked: Asked) -> Reply:
+        line = next(line for line in memory_in(asked).splitlines() if ID.match(line) and rule_of(1) in line)
+        return Reply("I look it up.", [Call("recall", {"id": line[1:13]}, "mcp__om")])
+
+    with app_server(lab) as server:
+        thread = asked_twice(server, api)
+        wait_until(lambda: caught_up(lab, 2))
+        while "- mcp__om:" not in api.turns[-1].text:  # a server of tools may come up in the middle of a turn
+            server.turn(thread, "Are your tools there?")
+        api.script.extend([replies(3, tokens=(FULL, 1_000))[0], recall, Reply("I know it again.")])
+        server.turn(thread, prompt(3))
+    assert prompt(1) in json.loads(api.turns[-1].of("function_call_output")[-1])[-1]["text"]
