@@ -133,7 +133,7 @@ class Bells:
         """One turn of each session that is due."""
         self._take_all()
         now = self._clock()
-        for name in [name for name, taken in self._taken.items() if taken.due <= now or taken.stuck]:
+        for name in [name for name, taken in self._taken.items() if taken.due <= now]:
             self._turn(store, name)
         dues = [taken.due for taken in self._taken.values() if not taken.stuck]
         return max(0.0, min(dues) - self._clock()) if dues else None

@@ -188,5 +188,5 @@ def size_of(file: Path) -> int:
     """Its bytes; 0 where that cannot be told."""
     try:
         return file.stat().st_size
-    except OSError:
+    except (OSError, ValueError):
         return 0
