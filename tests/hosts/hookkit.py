@@ -116,8 +116,11 @@ class Agent:
     def bells(self) -> dict[str, dict[str, Any]]:
         """What was rung and not taken: name → what the file says."""
         folder = Path(bells_folder(self.store))
-        files = sorted(folder.iterdir()) if folder.is_dir() else []
-        return {file.name: json.loads(file.read_text()) for file in files}
+        found = {}
+        for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+            with suppress(FileNotFoundError):  # a worker takes it just now
+                found[file.name] = json.loads(file.read_text())
+        return found
 
     def ledger(self) -> list[str]:
         """The texts that the store has of the session, in order; none while there is no store."""

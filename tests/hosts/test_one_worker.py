@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -39,16 +39,19 @@ PHASES = (
 
 def test_hooks_at_once_start_one_worker_that_takes_all_in(agent: Agent) -> None:
     agent.say("hello")
-    hooks = [
-        subprocess.Popen(
-            [OM_HOOK, "claude-code", "Stop"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=agent.environment
-        )
-        for _ in range(HOOKS)
-    ]
-    given = json.dumps(agent.payload()).encode()
-    for hook in hooks:
-        hook.communicate(given, timeout=PATIENCE_SECONDS)
-    assert {hook.returncode for hook in hooks} == {0} and not agent.log
+    given = agent.transcript.with_name("payload")
+    given.write_text(json.dumps(agent.payload()))
+    with ExitStack() as files:
+        hooks = [
+            subprocess.Popen(
+                [OM_HOOK, "claude-code", "Stop"],
+                stdin=files.enter_context(given.open()),
+                stdout=subprocess.DEVNULL,
+                env=agent.environment,
+            )
+            for _ in range(HOOKS)
+        ]
+    assert {hook.wait(PATIENCE_SECONDS) for hook in hooks} == {0}
     (worker,) = agent.workers()
     until(agent.is_taken_in)
     until(lambda: not agent.bells)
