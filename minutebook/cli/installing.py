@@ -1,6 +1,7 @@
 """`om install` and `om uninstall`: Minutebook into an agent's own files, and out again."""
 
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -61,7 +62,9 @@ def install(
     before = read_records(data).get(key_of(host, str(target.project or "")))
     notes = [] if plugin or before is None else take_back_programs(before.undo)
     done = installing.install(data, target, wiring.edits, version=__version__, time=_now())
-    notes += _run_programs(data, done, wiring)
+    undone = _run_programs(data, done, wiring)
+    installed = not undone
+    notes += undone
     if wiring.afterwards is not None and not no_trust:
         done, more = _ask_host(data, target, wiring, done)
         notes += more
@@ -70,6 +73,8 @@ def install(
         write_json(showing.as_data(done, notes))
         return
     showing.show_installed(done, target)
+    for program in wiring.programs if installed else ():
+        write(f"  + {shlex.join(program.argv)}")
     for note in notes:
         remark(note)
 
@@ -88,11 +93,11 @@ def uninstall(host: str, for_user: bool, for_project: bool, dry_run: bool, as_js
     target = _target(host, for_user, for_project, plugin=False, must_run=False)
     noted = read_records(data).get(key_of(host, str(target.project or "")))
     wiring = wiring_of(target)
-    done = installing.uninstall(data, target, wiring.edits, dry_run=dry_run)
     if dry_run:
-        _show_dry(done, Wiring(edits=()), as_json)
+        _show_dry(installing.uninstall(data, target, wiring.edits, dry_run=True), Wiring(edits=()), as_json)
         return
     notes = take_back_programs(noted.undo) if noted else []
+    done = installing.uninstall(data, target, wiring.edits)
     if as_json:
         write_json(showing.as_data(done, notes))
         return

@@ -43,15 +43,15 @@ def show_uninstalled(done: Done, target: Target) -> None:
         remark(f"Minutebook was not in {TITLES[target.host]}.")
         return
     write(f"Minutebook is out of {TITLES[target.host]}.")
-    removed: dict[str, int] = {}
+    removed: dict[str, list[str]] = {}
     for plan in done.changed:
         if plan.after is None:
-            folder = f"{Path(plan.file).parent}/"
-            removed[folder] = removed.get(folder, 0) + 1
+            removed.setdefault(f"{Path(plan.file).parent}/", []).append(plan.file)
         else:
-            write(f"  - {short(plan.file)}: as before")
-    for folder, count in removed.items():
-        write(f"  - {short(folder)}: {counted(count, 'file')} removed")
+            write(f"  - {short(plan.file)}: {'as before' if plan.exact else 'ours is out, the rest is as it is'}")
+    for folder, files in removed.items():
+        alone = len(files) == 1
+        write(f"  - {short(files[0] if alone else folder)}: {'' if alone else f'{len(files)} files '}removed")
     for plan in done.plans:
         if plan.left:
             write(f"  ! {short(plan.file)}: left, as it was changed since; it is yours to remove")
@@ -60,7 +60,8 @@ def show_uninstalled(done: Done, target: Target) -> None:
 
 def said_of(edits: Sequence[Edit]) -> str:
     """What was put into one file, or one folder, in a few words."""
-    hooks = sum(isinstance(edit, JsonItems) for edit in edits)
+    hooks = len({edit.path for edit in edits if isinstance(edit, JsonItems) and edit.path[0] == "hooks"})
+    lists = {".".join(edit.path): None for edit in edits if isinstance(edit, JsonItems) and edit.path[0] != "hooks"}
     trusted = sum(isinstance(edit, TomlTable) and edit.path[0] == "hooks" for edit in edits)
     files = sum(isinstance(edit, OwnFile) for edit in edits)
     values = [edit for edit in edits if isinstance(edit, (JsonValue, TomlTable)) and edit.path[0] != "hooks"]
@@ -69,7 +70,8 @@ def said_of(edits: Sequence[Edit]) -> str:
         f"hooks at {counted(hooks, 'event')}" if hooks else "",
         f"MCP server {servers[0].path[-1]}" if servers else "",
         f"trust of {counted(trusted, 'hook')}" if trusted else "",
-        counted(files, "file") if files else "",
+        counted(files, "file") if files > 1 else "of ours" if files else "",
+        *lists,
         *(".".join(edit.path) for edit in values if edit not in servers),
     ]
     return ", ".join(filter(None, said))
@@ -140,4 +142,5 @@ def _grouped(plans: Sequence[Planned], edits: Mapping[str, Sequence[Edit]]) -> d
     for plan in plans:
         own = bool(edits[plan.file]) and all(isinstance(edit, OwnFile) for edit in edits[plan.file])
         found.setdefault(f"{Path(plan.file).parent}/" if own else plan.file, []).append(plan)
-    return found
+    alone = [name for name, plans in found.items() if name.endswith("/") and len(plans) == 1]
+    return {found[name][0].file if name in alone else name: plans for name, plans in found.items()}

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
 from minutebook.errors import BadInput
 from minutebook.hosts import installing_json, json_text, toml_text
@@ -31,7 +32,10 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """One file. before, after: its bytes, None for no file. base, made: to be noted. left: changed since, it stays."""
+    """One file. before, after: its bytes, None for no file. base, made: to be noted. left: changed since, it stays.
+
+    exact: taking us out gave back what was there before us, byte for byte.
+    """
 
     file: str
     before: bytes | None
@@ -39,6 +43,7 @@ class Planned:
     base: bytes | None = None
     made: tuple[Keys, ...] = ()
     left: bool = False
+    exact: bool = False
 
     @property
     def changes(self) -> bool:
@@ -60,7 +65,7 @@ def planned(
             return _own(file, before, new, known)
         base, kept = _base(before, new, old, known)
         if not new:
-            return Planned(file=file, before=before, after=base, base=base)
+            return Planned(file=file, before=before, after=base, base=base, exact=kept)
         made = tuple(_made(base, new))
         if before is not None and _holds(before, new, old):
             made = known.made if known and not kept else made
@@ -100,6 +105,8 @@ def _base(
     stripped = _stripped(before, new, old, known.made if known else None)
     if known is not None and known.base is None and _is_empty(stripped):
         return None, False
+    if known is not None and known.base is not None and _says_the_same(stripped, known.base, [*new, *old]):
+        return known.base, True  # the host wrote the same in its own layout
     return stripped, False
 
 
@@ -182,6 +189,19 @@ def _holds(before: bytes, new: Sequence[Edit], old: Sequence[Edit]) -> bool:
     gone = [edit for edit in _toml(old) if edit.path not in [each.path for each in _toml(new)]]
     there = all(toml_text.value_at(data, edit.path) == dict(edit.values) for edit in _toml(new))
     return there and all(toml_text.value_at(data, edit.path) is None for edit in gone)
+
+
+def _says_the_same(one: bytes, other: bytes, edits: Sequence[Edit]) -> bool:
+    """But for empty objects and lists."""
+    read = toml_text.loaded if _toml(edits) else json_text.loaded
+    empty = "" if _toml(edits) else json_text.EMPTY
+    return _full(read(_text(one, empty)[1])) == _full(read(_text(other, empty)[1]))
+
+
+def _full(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: inner for key, each in value.items() if (inner := _full(each)) not in ({}, [])}
+    return value
 
 
 def _is_empty(content: bytes) -> bool:

@@ -272,9 +272,17 @@ def test_strings_in_a_list(host: Host) -> None:
     host.extra = [JsonItems(file=host.settings, path=("extensions",), items=("/x/minutebook/ext",), mark="minutebook")]
     host.install()
     assert json.loads(host.settings.read_bytes())["extensions"] == ["/x/minutebook/ext"]
-    host.settings.write_text(host.settings.read_text() + "\n")
+    host.settings.write_text(host.settings.read_text().replace("opus", "sonnet"))
     host.uninstall()
-    assert host.settings.read_text() == SETTINGS + "\n"
+    assert host.settings.read_text() == SETTINGS.replace("opus", "sonnet")
+
+
+def test_what_the_host_only_wrote_in_another_layout_is_as_before_again(host: Host) -> None:
+    host.install()
+    data = json.loads(host.settings.read_bytes())
+    host.settings.write_text(json.dumps({**data, "new": {}}, indent=1))
+    assert [plan.exact for plan in host.uninstall().plans if plan.file == str(host.settings)] == [True]
+    assert host.settings.read_text() == SETTINGS
 
 
 def test_a_longer_name_is_not_taken_for_ours(host: Host) -> None:
