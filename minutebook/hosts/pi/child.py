@@ -111,7 +111,7 @@ class Child:
         if trouble:
             bell.complain(f"pi: {trouble}")
         self._model_is(line)
-        self._wake(intake.behind)
+        self._wake(intake.moved or intake.behind)  # turns that ended while this process started
         warnings = [asdict(Notice("warning", f"Minutebook: {said}")) for said in resolved.warnings]
         return {"v": PROTOCOL, "cursor": line.get("last") if there else None, "notices": warnings}
 

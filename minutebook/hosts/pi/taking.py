@@ -51,6 +51,11 @@ class Intake:
         self._walk: PipedWalk | None = None
         self._waiting: list[Event] = []
 
+    @property
+    def moved(self) -> bool:
+        """Whether something was new when it was looked for last."""
+        return self._moved
+
     def begin(self, store: Store) -> bool:
         """Take in what the file holds already; False where there is none, so that all has to come by the pipe."""
         there = self._take_file(store)
