@@ -41,6 +41,7 @@ class Agent:
     """What the scripted model says as Pi's agent, and as Pi's own summarizer. summaries: requests for such."""
 
     def __init__(self) -> None:
+        self.summary: Item = Answer(text=OWN_SUMMARY)
         self.queue: deque[Item | Callable[[Asked], Item]] = deque()
         self.requests: list[Asked] = []
         self.summaries: list[Asked] = []
@@ -48,7 +49,7 @@ class Agent:
     def __call__(self, asked: Asked) -> Item:
         if "bash" not in asked.tools:
             self.summaries.append(asked)
-            return Answer(text=OWN_SUMMARY)
+            return self.summary
         self.requests.append(asked)
         item = self.queue.popleft() if self.queue else Answer(text="Done.")
         return item(asked) if callable(item) else item
@@ -60,6 +61,7 @@ class PiLab:
     def __init__(self, root: Path, server: ScriptedServer) -> None:
         self.root, self.server, self.agent = root.resolve(), server, Agent()
         server.defaults["other"] = self.agent
+        server.defaults["observer"] = observe
         self.home, self.project = self.root / "home", self.root / "project"
         self.agent_folder, self.minutebook = self.home / ".pi" / "agent", self.root / "minutebook"
         self.store_path = self.minutebook / "minutebook.sqlite"
@@ -154,6 +156,10 @@ class PiLab:
         """The sessions that Minutebook knows, the one touched last first."""
         with self.store() as store:
             return list_sessions(store)
+
+    def has_session(self) -> bool:
+        """Whether a session with entries is known."""
+        return self.store_path.exists() and any(session.branch for session in self.sessions())
 
     def branch(self) -> Branch:
         """The branch of the session touched last."""
@@ -285,6 +291,27 @@ class Rpc:
             assert stream
             stream.close()
         return code
+
+
+DRIVER = Path(__file__).with_name("pi_driver.ts")
+"""An extension with which a test moves in the tree, as a person does."""
+LABEL = re.compile(r"^\[(s\d+)\] (.*)\n(.*)", re.MULTILINE)
+
+
+def observe(asked: Asked) -> Item:
+    """An observer that notes the beginning of every source, and then is done."""
+    if asked.last.role == "tool":
+        return Answer(text="Done.")
+    noted = [
+        {"content": f"Noted: {text[:60]}", "timestamp": _minute(head), "relevance": "high", "sources": [label]}
+        for label, head, text in LABEL.findall(asked.messages[0].text)
+    ]
+    return Answer(calls=[("record_observations", {"observations": noted})])
+
+
+def _minute(head: str) -> str:
+    found = re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d", head)
+    return found[0] if found else "2026-01-01 10:00"
 
 
 def bash(command: str) -> Answer:

@@ -12,9 +12,9 @@ export function notify(ctx: ExtensionContext, level: Level, text: string): void 
   }
 }
 
-// What a command prints: in print mode there is only standard output to say it on.
+// What a command prints: in print mode standard output is the agent's answer alone.
 export function say(ctx: ExtensionContext, level: Level, text: string): void {
-  if (ctx.mode === "print") process.stdout.write(`${text}\n`);
+  if (ctx.mode === "print") process.stderr.write(`${text}\n`);
   else notify(ctx, level, text);
 }
 

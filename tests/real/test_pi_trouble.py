@@ -1,0 +1,175 @@
+"""Real Pi when something is amiss: the child dies or sleeps, om-hook is gone, Pi is killed. The agent is unharmed."""
+
+import os
+import signal
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+from builders import observed, remember
+from scripted_server import Answer
+
+from tests.real.pi_lab import OWN_SUMMARY, PROGRAMS, PiLab, Rpc, until
+
+FILLER = "Some words that weigh something. " * 20
+
+
+def turn(lab: PiLab, pi: Rpc, name: str = "x") -> None:
+    lab.agent.queue.append(Answer(text=f"Answer {name}. {FILLER}"))
+    pi.prompt(f"Prompt {name}. {FILLER}")
+
+
+def know(lab: PiLab, words: str) -> None:
+    """Wait until the session is known, and remember something."""
+    until(lab.has_session, "the session")
+    with lab.store() as store:
+        remember(store, lab.branch(), observations=[observed(words, sources=("x",))])
+
+
+def program(folder: Path, text: str) -> Path:
+    """A program that stands where om-hook should."""
+    path = folder / "other-hook"
+    path.write_text(f"#!{sys.executable}\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def test_the_child_is_killed_pi_summarizes_and_the_next_turn_starts_another(pi_lab: PiLab) -> None:
+    pi_lab.settings("passive = true\n")
+    with pi_lab.rpc() as pi:
+        turn(pi_lab, pi, "one")
+        turn(pi_lab, pi, "two")
+        know(pi_lab, "The port is 8443.")
+        (child,) = pi_lab.processes("om-hook")
+        os.kill(child, signal.SIGKILL)
+        until(lambda: child not in pi_lab.processes("om-hook"), "the child to be gone")
+        turn(pi_lab, pi, "three")
+        (other,) = until(lambda: pi_lab.processes("om-hook"), "another child")
+        assert other != child
+        assert "The port is 8443." in pi.call("compact")["data"]["summary"]
+        os.kill(other, signal.SIGSTOP)  # alive, and silent
+        turn(pi_lab, pi, "four")
+        turn(pi_lab, pi, "five")
+        assert OWN_SUMMARY in pi.call("compact")["data"]["summary"]
+        assert pi.told("no memory in time") == "warning: Minutebook: no memory in time, so Pi's own summary is used"
+        os.kill(other, signal.SIGCONT)
+        turn(pi_lab, pi, "six")
+        until(lambda: pi_lab.sessions()[0].prompts == 6, "all prompts in the ledger")
+        with pi_lab.store() as store:
+            from minutebook.pipeline.ledger import read_memory
+            from minutebook.records import FOLD
+
+            folds = [entry for entry in read_memory(store, pi_lab.branch()) if entry.kind == FOLD]
+        assert len(folds) == 1  # what came too late was given up
+        assert not [event for event in pi.events if event["type"] == "extension_error"]
+    assert pi_lab.processes("om-hook") == []
+
+
+@pytest.mark.parametrize("text", ["raise SystemExit(3)", "import time; time.sleep(60)", "print('rubbish'); print({})"])
+def test_a_program_that_is_not_om_hook_harms_nothing(pi_lab: PiLab, tmp_path: Path, text: str) -> None:
+    pi_lab.install(program(tmp_path, text))
+    with pi_lab.rpc() as pi:
+        turn(pi_lab, pi)
+        turn(pi_lab, pi)
+        assert OWN_SUMMARY in pi.call("compact")["data"]["summary"]
+        assert not [event for event in pi.events if event["type"] == "extension_error"]
+    assert pi.process.returncode == 0
+    assert pi_lab.processes("other-hook") == []
+
+
+def test_without_om_hook_it_is_said_once(pi_lab: PiLab) -> None:
+    pi_lab.install("/nowhere/om-hook")
+    with pi_lab.rpc() as pi:
+        turn(pi_lab, pi)
+        turn(pi_lab, pi)
+        assert [notice for notice in pi.notices() if "om-hook was not found" in notice] == pi.notices()
+        assert len(pi.notices()) == 1
+
+
+def test_om_hook_is_found_on_the_path(pi_lab: PiLab) -> None:
+    pi_lab.install("/nowhere/om-hook")
+    (pi_lab.root / "bin").mkdir()
+    (pi_lab.root / "bin" / "om-hook").symlink_to(PROGRAMS / "om-hook")
+    with pi_lab.rpc(PATH=f"{pi_lab.environ()['PATH']}:{pi_lab.root / 'bin'}") as pi:
+        turn(pi_lab, pi)
+        until(pi_lab.has_session, "the session")
+        assert pi.notices() == []
+
+
+def test_pi_is_killed_and_nothing_is_left_but_the_last_turn_is_there(pi_lab: PiLab) -> None:
+    pi_lab.settings("passive = true\n")
+    with pi_lab.rpc() as pi:
+        turn(pi_lab, pi, "one")
+        pi.process.kill()
+        pi.process.wait(5)
+        until(lambda: not pi_lab.processes("om-hook"), "the child to leave")
+    (session,) = pi_lab.sessions()
+    assert session.prompts == 1
+
+
+def test_print_mode_remembers_and_sends_no_notice_003_138(pi_lab: PiLab) -> None:
+    pi_lab.settings('compact_after_tokens = 100\nmodel = "extractive"\n')
+    pi_lab.agent.queue.append(Answer(text=f"Answer. {FILLER}"))
+    done = pi_lab.run("-p", f"Prompt. {FILLER}")
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, f"Answer. {FILLER}".strip(), "")
+    (session,) = pi_lab.sessions()
+    assert (session.prompts, session.ended) == (1, True)
+    assert pi_lab.processes("om-hook") == []
+    shown = pi_lab.run("-p", "-c", "/om:status")
+    assert "Observations " in shown.stderr  # where Pi prints what is no answer
+
+
+def test_a_session_that_pi_does_not_keep_is_not_kept(pi_lab: PiLab) -> None:
+    pi_lab.run("-p", "--no-session", "Keep this to yourself.")
+    assert not pi_lab.store_path.exists()
+
+
+def test_switched_off_nothing_is_started_or_kept(pi_lab: PiLab) -> None:
+    with pi_lab.rpc(MINUTEBOOK_OFF="1") as pi:
+        turn(pi_lab, pi)
+        turn(pi_lab, pi)
+        assert OWN_SUMMARY in pi.call("compact")["data"]["summary"]
+        assert pi_lab.processes() == []
+        assert pi.notices() == []
+    assert not pi_lab.store_path.exists()
+
+
+def test_a_compaction_that_is_cancelled_leaves_the_next_boundary_free(pi_lab: PiLab, tmp_path: Path) -> None:
+    """The person gives up while the child is silent."""
+    pi_lab.settings("passive = true\n")
+    with pi_lab.rpc() as pi:
+        turn(pi_lab, pi, "one")
+        turn(pi_lab, pi, "two")
+        know(pi_lab, "The port is 8443.")
+        (child,) = pi_lab.processes("om-hook")
+        os.kill(child, signal.SIGSTOP)
+        since = pi.mark()
+        pi.send("compact")
+        pi.wait(lambda event: event["type"] == "compaction_start", since)
+        pi.send("abort")
+        end = pi.wait(lambda event: event["type"] == "compaction_end", since)
+        assert end["aborted"] is True
+        os.kill(child, signal.SIGCONT)
+        turn(pi_lab, pi, "three")
+        assert "The port is 8443." in pi.call("compact")["data"]["summary"]
+
+
+def test_another_boundary_while_one_is_open_is_cancelled_and_said_once_003_079(pi_lab: PiLab) -> None:
+    """As when another Pi has the same session open and is compacting."""
+    from minutebook.pipeline.compaction import compose_memory
+    from minutebook.settings import Settings
+
+    pi_lab.settings("passive = true\n")
+    with pi_lab.rpc() as pi:
+        turn(pi_lab, pi, "one")
+        turn(pi_lab, pi, "two")
+        know(pi_lab, "The port is 8443.")
+        with pi_lab.store() as store:
+            assert compose_memory(store, pi_lab.branch(), 1, Settings()) is not None
+        for _ in range(2):
+            refused = pi.call("compact")
+            assert (refused["success"], refused["error"]) == (False, "Compaction cancelled")
+        told = [notice for notice in pi.notices() if "is still open" in notice]
+        assert len(told) == 1
+        assert pi_lab.agent.summaries == []
