@@ -12,7 +12,8 @@ from minutebook.records import Branch, SourceEntry, content_id
 from minutebook.store.kernel import Store
 
 ID = re.compile(r"([0-9a-f]{12})\.[0-9a-f]{8}")
-"""An entry's id: what it says, and behind what it stands. So the same words twice are two, and on a branch others."""
+"""An entry's id: what it says, and behind what it stands, at last behind its session. So the same words twice are two,
+on another branch others, and no session looks like a copy of one that began in the same second with the same words."""
 TOOLS_KNOWN = 4_096
 
 
@@ -49,10 +50,10 @@ class Recorded:
         else:
             found = find_new(known, keys, windows=self._windows(), whole=whole or self.whole)
             start, after = found.start, found.after
-        before = self.ids[after - 1] if after else ""
+        before = self.ids[after - 1] if after else self.key
         entries = []
         for each in said[start:]:
-            entry = _entry(each, before, time, moved=after < len(known))
+            entry = _entry(each, before, time, moved=after < len(known), first=before == self.key)
             entries.append(entry)
             before = entry.id
         return entries
@@ -108,10 +109,10 @@ class Recorded:
             del self.tools[next(iter(self.tools))]
 
 
-def _entry(said: Said, before: str, time: str, *, moved: bool) -> SourceEntry:
+def _entry(said: Said, before: str, time: str, *, moved: bool, first: bool) -> SourceEntry:
     return SourceEntry(
         id=f"{said.key}.{content_id(before, said.key)[:8]}",
-        parent=before or None,
+        parent=None if first else before,
         role=said.role,
         time=time,
         parts=said.parts,

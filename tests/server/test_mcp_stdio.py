@@ -62,7 +62,6 @@ def ask(
     talk: Callable[[Client], Any],
     *arguments: str,
     client: str = "",
-    mode: str = "auto",
     environ: Mapping[str, str] | None = None,
 ) -> Any:
     """Start `om mcp`, and let talk speak with it."""
@@ -73,7 +72,7 @@ def ask(
     named = Implementation(name=client, version="1") if client else None
 
     async def go() -> Any:
-        async with Client(server, client_info=named, mode=mode) as opened:
+        async with Client(server, client_info=named) as opened:
             return await talk(opened)
 
     return anyio.run(go)
@@ -104,10 +103,7 @@ def test_claude_code_is_answered_from_its_session_and_after_clear_from_the_new_o
         assert (await client.call_tool("no_such_tool", {})).is_error
         assert "1 recorded" in text_of(await client.call_tool("memory_status", {}))
 
-    for mode in ("auto", "legacy"):
-        for file in home.glob("*.processes/*"):
-            file.unlink()
-        ask(home, talk, client="claude-code", mode=mode, environ={"CLAUDE_CODE_SESSION_ID": "first"})
+    ask(home, talk, client="claude-code", environ={"CLAUDE_CODE_SESSION_ID": "first"})
 
 
 def test_codex_is_answered_by_the_thread_of_each_call(home: Path) -> None:
@@ -126,19 +122,11 @@ def test_codex_is_answered_by_the_thread_of_each_call(home: Path) -> None:
     ask(home, talk, "--host", "codex")
 
 
-def test_an_unknown_client_is_told_how_to_bind_a_session(home: Path) -> None:
-    """Also where it has inherited a variable of Claude Code."""
-
-    async def talk(client: Client) -> None:
-        for tool in ("memory_status", "memory_view"):
-            got = await client.call_tool(tool, {})
-            assert got.is_error and "om mcp --session KEY" in text_of(got)
-
-    ask(home, talk, client="some-agent", environ={"CLAUDE_CODE_SESSION_ID": "first"})
-
-
 def test_only_protocol_is_on_stdout_and_the_end_of_stdin_ends_it(home: Path) -> None:
-    """Lines that are no protocol, a message of a wrong shape, a huge one: answered or passed over, never a crash."""
+    """Lines that are no protocol, a message of a wrong shape, a huge one: answered or passed over, never a crash.
+
+    An unknown client is told how to bind a session, also where it has inherited a variable of Claude Code.
+    """
     start = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     call = {"name": "memory_status", "arguments": {"pad": "y" * 2_000_000}}
     messages: list[Any] = [
@@ -150,9 +138,9 @@ def test_only_protocol_is_on_stdout_and_the_end_of_stdin_ends_it(home: Path) -> 
         {"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "memory_status"}},
     ]
     lines = [b"no json", b"[" * 5_000, b"\xff\xfe", *(json.dumps(each).encode() for each in messages), b"null", b"{}"]
-    environ = {**os.environ, "MINUTEBOOK_HOME": str(home)}
+    environ = {**os.environ, "MINUTEBOOK_HOME": str(home), "CLAUDE_CODE_SESSION_ID": "first"}
     with subprocess.Popen(
-        [OM, "mcp", "--session", "first"],
+        [OM, "mcp"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -173,7 +161,7 @@ def test_only_protocol_is_on_stdout_and_the_end_of_stdin_ends_it(home: Path) -> 
     assert process.returncode == 0 and b"Traceback" not in said, said
     assert all("jsonrpc" in json.loads(line) for line in rest.splitlines())
     assert "error" in answers[1] and "error" in answers[2]
-    assert "1 recorded" in answers[4]["result"]["content"][0]["text"]
+    assert answers[4]["result"]["content"][0]["text"] == NO_SESSION and answers[4]["result"]["isError"]
 
 
 def test_without_its_extra_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,344 @@
+"""minutebook.Session: what a program records, gets back and asks, on a real store."""
+
+import json
+import threading
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import concluded, observed, remember
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from programs_lists import SHAPES, Program, calls_and_answers, programs
+
+import minutebook
+from minutebook.errors import BadInput, BadRecordId, BadSetting
+from minutebook.hosts.python_messages import read_messages
+from minutebook.pipeline.branches import Path as SourcePath
+from minutebook.pipeline.branches import load_branch
+from minutebook.pipeline.quoting import OPENING
+from minutebook.pipeline.sessions import load_session
+from minutebook.pipeline.sourcetext import entry_text
+from minutebook.records import SourceEntry
+
+NUMBERS = count()
+SMALL = {"compact_after_tokens": 200, "keep_recent_tokens": 60}
+
+
+def opened(folder: Path, name: str = "s1", **more: Any) -> minutebook.Session:
+    given = {"project": folder, "store": folder / "store.sqlite", "worker": False, "zone": "UTC", **more}
+    return minutebook.Session(name, **given)
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[minutebook.Session]:
+    with opened(tmp_path, settings=SMALL) as made:
+        yield made
+
+
+def entries_of(session: minutebook.Session) -> list[SourceEntry]:
+    """What the ledger has on the branch on which the session stands."""
+    branch = load_branch(session.store, load_session(session.store, session.key).branch)
+    return [placed.entry for placed in SourcePath(session.store, branch).walk()]
+
+
+def prompts_of(session: minutebook.Session) -> list[str]:
+    """Typed prompts on all branches of the session, each delivered one once."""
+    seen: dict[str, str] = {}
+    for key in load_session(session.store, session.key).branches:
+        for placed in SourcePath(session.store, load_branch(session.store, key)).walk():
+            if placed.entry.typed:
+                seen[placed.entry.id] = entry_text(placed.entry)
+    return list(seen.values())
+
+
+def said_in(messages: list[Any]) -> int:
+    return sum(len(message.said) for message in read_messages(messages))
+
+
+def learn(session: minutebook.Session, *words: str) -> list[str]:
+    """Memory as a worker would record it, of everything that is there; ids of the observations."""
+    entries = entries_of(session)
+    branch = load_branch(session.store, load_session(session.store, session.key).branch)
+    seen = [observed(each, sources=[entries[0].id]) for each in words]
+    remember(session.store, branch, observations=seen, reflections=[concluded("all is well", *seen)])
+    return [each.id for each in seen]
+
+
+# -- recording ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_a_program_says_is_in_the_ledger(session: minutebook.Session, shape: str) -> None:
+    program = Program(shape, [{"role": "system", "content": "You are an agent."}])
+    program.says("list the files")
+    program.works("a.txt", "")
+    program.answers("There is one.")
+    assert session.record(program.messages) == said_in(program.messages) == len(entries_of(session))
+    roles = [entry.role for entry in entries_of(session)]
+    assert roles[0] == "user" and roles[-1] == "assistant" and roles.count("tool_result") == 2
+    results = [entry for entry in entries_of(session) if entry.role == "tool_result"]
+    assert [(each.tool_name, entry_text(each)) for each in results] == [("run", "a.txt"), ("run", "[no output]")]
+    assert [entry.typed for entry in entries_of(session)] == [True] + [False] * (len(roles) - 1)
+
+
+def test_it_is_redacted_like_everything_else(session: minutebook.Session) -> None:
+    session.record([{"role": "user", "content": "my key is ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"}])
+    assert "ghp_" not in entry_text(entries_of(session)[0])
+
+
+@given(program=programs(), at=st.data())
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_whole_list_each_turn_is_recorded_once(tmp_path: Path, program: Program, at: st.DataObject) -> None:
+    """Whenever it is recorded, twice or from another process: each entry once, in order, no prompt lost."""
+    name = f"whole-{next(NUMBERS)}"
+    with opened(tmp_path, name) as one, opened(tmp_path, name) as other:
+        end = 0
+        while end < len(program.messages):
+            end = at.draw(st.integers(end + 1, len(program.messages)))
+            at.draw(st.sampled_from([one, other])).record(program.messages[:end])
+            assert other.record(program.messages[:end]) == one.record(program.messages[:end]) == 0
+        assert len(entries_of(one)) == said_in(program.messages)
+        assert [entry_text(entry) for entry in entries_of(one) if entry.typed] == program.prompts
+
+
+@given(program=programs(), at=st.data())
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_appended_messages_are_all_new(tmp_path: Path, program: Program, at: st.DataObject) -> None:
+    with opened(tmp_path, f"new-{next(NUMBERS)}") as session:
+        start = 0
+        while start < len(program.messages):
+            end = at.draw(st.integers(start + 1, len(program.messages)))
+            assert session.append(program.messages[start:end]) == said_in(program.messages[start:end])
+            start = end
+        assert len(entries_of(session)) == said_in(program.messages)
+
+
+@given(program=programs(distinct=True), cut=st.data())
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_list_that_goes_back_and_on_otherwise_loses_no_prompt(
+    tmp_path: Path, program: Program, cut: st.DataObject
+) -> None:
+    """Both ways are in the ledger, each on its branch; the session stands on the new one."""
+    with opened(tmp_path, f"back-{next(NUMBERS)}") as session:
+        first = [{"role": "system", "content": "You are an agent."}, *program.messages]
+        session.record(first)
+        end = cut.draw(st.integers(1, len(first)).filter(lambda end: said_in(first[:end]) > 0))
+        other = [*first[:end], {"role": "user", "content": "no, otherwise"}, {"role": "assistant", "content": "so"}]
+        session.record(other)
+        session.record(other)
+        assert sorted(prompts_of(session)) == sorted([*program.prompts, "no, otherwise"])
+        assert len(entries_of(session)) == said_in(other)
+        assert [entry_text(entry) for entry in entries_of(session)[-2:]] == ["no, otherwise", "so"]
+
+
+def test_going_back_twice_to_the_same_goes_on_where_that_was(session: minutebook.Session) -> None:
+    start = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    left = [*start, {"role": "user", "content": "left"}]
+    right = [*start, {"role": "user", "content": "right"}]
+    assert (session.record(left), session.record(right), session.record(left)) == (3, 1, 0)
+    assert session.record([*left, {"role": "assistant", "content": "on the left"}]) == 1
+    assert [entry_text(entry) for entry in entries_of(session)] == ["a", "b", "left", "on the left"]
+
+
+def test_sessions_that_begin_alike_are_no_copies_of_each_other(tmp_path: Path) -> None:
+    """In the same second, with the same words."""
+    for name in ("s1", "s2", "s3"):
+        with opened(tmp_path, name) as session:
+            assert session.record([{"role": "user", "content": "go on"}]) == 1
+            assert len(entries_of(session)) == 1
+
+
+def test_a_sliding_window_is_the_end_of_what_is_known(session: minutebook.Session) -> None:
+    messages = [{"role": role, "content": f"{role} {at}"} for at in range(20) for role in ("user", "assistant")]
+    for end in range(4, 41, 2):
+        session.record(messages[max(0, end - 10) : end])
+    assert [entry_text(entry) for entry in entries_of(session)] == [each["content"] for each in messages]
+
+
+def test_results_that_a_program_cleared_change_nothing(session: minutebook.Session) -> None:
+    program = Program()
+    for at in range(6):
+        program.says(f"step {at}")
+        program.works(f"output {at} " + "x" * 100)
+        session.record(program.messages)
+    before = [entry_text(entry) for entry in entries_of(session)]
+    for message in program.messages[:-4]:
+        if message["role"] == "tool":
+            message["content"] = "[cleared]"
+    program.says("go on")
+    assert session.record(program.messages) == 1
+    assert [entry_text(entry) for entry in entries_of(session)] == [*before, "go on"]
+
+
+@pytest.mark.parametrize("name", ["", " ", "a b", "../x", "a/b", "a@b", "~", "x" * 201, None, 7, "é"])
+def test_a_name_that_is_none_is_refused(tmp_path: Path, name: Any) -> None:
+    with pytest.raises(BadInput, match=r"session .*: a letter or digit"):
+        opened(tmp_path, name)
+
+
+def test_a_wrong_setting_and_a_closed_session_are_said(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match="keep_recent_tokens"):
+        opened(tmp_path, settings={"keep_recent_tokens": -1})
+    with opened(tmp_path) as session:
+        session.close()
+        with pytest.raises(BadInput, match="closed"):
+            session.record([{"role": "user", "content": "x"}])
+
+
+def test_a_session_that_has_nothing_yet(session: minutebook.Session) -> None:
+    assert session.record([]) == 0 and session.status() == {} and session.due() == {} and session.search("x") == []
+    assert not session.compaction_due and session.compact([]) == [] and session.wait(0)
+    assert "Nothing of this session" in session.call("memory_status", {})
+
+
+def test_threads_that_record_the_same_list_record_it_once(session: minutebook.Session) -> None:
+    messages = [{"role": "user", "content": f"m{at}"} for at in range(30)]
+    threads = [threading.Thread(target=session.record, args=(messages[:end],)) for end in range(1, 31)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    session.record(messages)
+    assert [entry_text(entry) for entry in entries_of(session)] == [each["content"] for each in messages]
+
+
+# -- compacting --------------------------------------------------------------------------------------------------------
+
+
+@given(program=programs(most=10), keep=st.integers(0, 500))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_compacted_list_is_valid_and_goes_on(tmp_path: Path, program: Program, keep: int) -> None:
+    """The system first, then the memory, then the very same newest messages, no call without its result."""
+    with opened(tmp_path, f"compact-{next(NUMBERS)}") as session:
+        session.record(program.messages)
+        learn(session, "much was done")
+        given_ = list(program.messages)
+        lead = [each for each in given_[:1] if each.get("role") == "system"]
+        new = session.compact(given_, keep_recent_tokens=keep)
+        assert program.messages == given_
+        if new == given_:
+            return
+        assert new[: len(lead)] == lead
+        assert new[len(lead)]["role"] == "user" and new[len(lead)]["content"].startswith(OPENING)
+        kept = new[len(lead) + 1 :]
+        assert kept and all(a is b for a, b in zip(kept, given_[len(given_) - len(kept) :], strict=True))
+        calls, answers = calls_and_answers(kept)
+        assert answers <= calls
+        assert session.status()["next_compaction"]["tokens"] == sum(m.tokens for m in read_messages(kept))
+        assert session.record(new) == 0
+        new += [{"role": "user", "content": "what next?"}, {"role": "assistant", "content": "this"}]
+        assert session.record(new) == 2
+        assert [entry_text(entry) for entry in entries_of(session) if entry.typed] == [*program.prompts, "what next?"]
+
+
+def test_without_memory_or_without_something_to_cut_the_list_stays(session: minutebook.Session) -> None:
+    messages = [{"role": "user", "content": "x" * 400}, {"role": "assistant", "content": "y" * 400}] * 2
+    assert session.compact(messages) == messages
+    learn(session, "a")
+    assert session.compact(messages, keep_recent_tokens=10**6) == messages
+    assert session.compact(messages)[0]["content"].startswith(OPENING)
+
+
+def test_it_obeys_the_clock_and_compacts_again_and_again(session: minutebook.Session) -> None:
+    """003-064, as om replay does: due by compact_after_tokens, and the fold of each compaction is in force."""
+    messages: list[Any] = [{"role": "system", "content": "You are an agent."}]
+    compactions = 0
+    for at in range(60):
+        messages += [
+            {"role": "user", "content": f"step {at} " + "x" * 60},
+            {"role": "assistant", "content": f"ok {at}"},
+        ]
+        session.record(messages)
+        tokens = session.status()["next_compaction"]["tokens"]
+        assert session.compaction_due == (tokens >= 200)
+        if session.compaction_due:
+            learn(session, f"step {at} was done")
+            messages = session.compact(messages)
+            compactions += 1
+            assert not session.compaction_due and session.status()["observations"]["visible"] == compactions
+            assert f"step {at} was done" in messages[1]["content"]
+            assert len([m for m in messages if OPENING in str(m["content"])]) == 1
+    assert compactions > 3 and len(messages) < 30
+    assert len(entries_of(session)) == 120
+
+
+def test_passive_asks_for_no_compaction(tmp_path: Path) -> None:
+    with opened(tmp_path, settings={**SMALL, "passive": True}) as session:
+        session.record([{"role": "user", "content": "x" * 4_000}])
+        assert not session.compaction_due
+
+
+def test_a_program_that_builds_its_own_context_composes_and_confirms(session: minutebook.Session) -> None:
+    messages = [{"role": "user", "content": f"step {at} " + "x" * 200} for at in range(8)]
+    session.record(messages)
+    assert session.compose() is None
+    (seen,) = learn(session, "eight steps")
+    composed = session.compose(keep_recent_tokens=120)
+    assert composed is not None and f"[{seen}]" in composed.text
+    assert session.compose(keep_recent_tokens=120) == composed
+    assert session.status()["observations"]["visible"] == 0
+    session.confirm(composed)
+    assert session.status()["observations"]["visible"] == 1
+    assert session.status()["next_compaction"]["tokens"] <= 120
+
+
+def test_a_composition_of_another_program_that_is_open_is_waited_for(session: minutebook.Session) -> None:
+    """It died between compose and confirm: the list stays as it is, and nothing is raised into the agent."""
+    messages = [{"role": "user", "content": f"step {at} " + "x" * 200} for at in range(8)]
+    session.record(messages)
+    learn(session, "eight steps")
+    assert session.compose(keep_recent_tokens=300) is not None
+    assert session.compact(messages) == messages
+
+
+# -- asking ------------------------------------------------------------------------------------------------------------
+
+
+def test_recall_view_search_note_and_tools(session: minutebook.Session) -> None:
+    session.record([{"role": "user", "content": "the port is 8443\n"}])
+    (seen,) = learn(session, "the gateway listens on 8443")
+    assert "\nthe port is 8443\n" in session.recall(seen)
+    assert f"[{seen}]" in session.view(full=True) and "Nothing was compacted yet" in session.view()
+    assert session.search("gateway")[0].id == seen
+    line = session.note("deploys go through staging")
+    assert line[1:13] in session.view(full=True) and "[critical] deploys" in line
+    with pytest.raises(BadRecordId):
+        session.recall("x")
+    assert [each["function"]["name"] for each in session.tools()] == [
+        each["name"] for each in session.tools("anthropic")
+    ]
+    assert session.call("recall", json.dumps({"id": seen})) == session.recall(seen)
+    for wrong in ("{", "[1]", '{"id": "x"}', {"id": 7}, None):
+        assert session.call("recall", wrong).startswith("Error: ")
+    assert session.call("no_such", {}).startswith("Error: ")
+    with pytest.raises(BadInput):
+        session.tools("cohere")
+
+
+def test_end_marks_the_session_and_more_opens_it_again(session: minutebook.Session) -> None:
+    session.record([{"role": "user", "content": "x"}])
+    session.end()
+    assert load_session(session.store, session.key).ended
+    session.record([{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}])
+    assert not load_session(session.store, session.key).ended
+
+
+def test_due_is_what_status_says(tmp_path: Path) -> None:
+    with opened(tmp_path, settings={"observe_after_tokens": 50}) as session:
+        session.record([{"role": "user", "content": "x" * 400}])
+        assert list(session.due()) == ["observer"] == list(session.status()["due"])
+        assert not session.wait(0)
+
+
+def test_import_minutebook_loads_none_of_it() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys, minutebook; print([m for m in sys.modules if m.startswith('minutebook.')])"
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    with pytest.raises(AttributeError):
+        _ = minutebook.Nothing  # type: ignore[attr-defined]
