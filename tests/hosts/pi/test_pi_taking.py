@@ -26,6 +26,18 @@ def test_turns_are_in_the_ledger_with_their_place_in_the_file(talk: Talk, store:
     assert started == [str(talk.store_path)]
 
 
+def test_turns_that_ended_while_it_started_wake_a_worker(
+    new_talk: Callable[..., Talk], tmp_path: Path, started: list[str]
+) -> None:
+    """The file holds them when it is opened, so that nothing is new when they are handed over."""
+    session = PiSession(tmp_path)
+    session.turns(1)
+    talk = new_talk(session)
+    assert started == [str(talk.store_path)] and talk.turn()["moved"] is False
+    talk.open()
+    assert len(started) == 1, "nothing is new to a child that is started again"
+
+
 @pytest.mark.parametrize("writes", [True, False])
 def test_entries_by_the_pipe_are_those_of_the_file(new_talk: Callable[..., Talk], tmp_path: Path, writes: bool) -> None:
     """Whatever comes, a tree move among it: with and without a file the ledger is the same, but for the place."""
