@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hookkit import Agent
+from hookkit import Agent, an_agent
 
 from minutebook.hosts.reading import Reading
 
@@ -35,7 +35,6 @@ def read_rows(tmp_path: Path) -> Callable[..., Reading]:
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[Agent]:
-    """An agent with a session; what its hooks started is gone at the end."""
-    agent = Agent(tmp_path)
-    yield agent
-    agent.end_workers()
+    """An agent with a session, a home and hooks of its own."""
+    with an_agent(tmp_path) as agent:
+        yield agent

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -169,6 +169,11 @@ class Agent:
         until(lambda: not self.workers())
 
 
-def rows(values: Sequence[dict[str, Any]]) -> bytes:
-    """JSON lines."""
-    return b"".join(json.dumps(value).encode() + b"\n" for value in values)
+@contextmanager
+def an_agent(folder: Path) -> Iterator[Agent]:
+    """An agent with a session; what its hooks started is gone at the end."""
+    agent = Agent(folder)
+    try:
+        yield agent
+    finally:
+        agent.end_workers()
