@@ -33,8 +33,8 @@ def pause(
 ) -> None:
     """Record nothing of this project from now on, until `om resume`.
 
-    What is said meanwhile never enters the ledger, also when the session's file is read later. Hooks do nothing while
-    it lasts.
+    What is said meanwhile never enters the ledger, also when the session's file is read later. The agent still gets
+    back what was recorded before.
 
     \b
     om pause

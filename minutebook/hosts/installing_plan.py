@@ -195,7 +195,7 @@ def _says_the_same(one: bytes, other: bytes, edits: Sequence[Edit]) -> bool:
     """But for empty objects and lists."""
     read = toml_text.loaded if _toml(edits) else json_text.loaded
     empty = "" if _toml(edits) else json_text.EMPTY
-    return _full(read(_text(one, empty)[1])) == _full(read(_text(other, empty)[1]))
+    return bool(_full(read(_text(one, empty)[1])) == _full(read(_text(other, empty)[1])))
 
 
 def _full(value: Any) -> Any:

@@ -334,7 +334,7 @@ DOCUMENTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(DOCUMENTS, st.sampled_from([2, 4, "\t", None]), st.booleans(), st.booleans())
 def test_in_and_out_whatever_the_file_looks_like(
     document: dict[str, Any], indent: Any, known: bool, changed: bool
