@@ -8,20 +8,24 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path as File
 from threading import Timer
 from typing import Any
 
 import minutebook
 from minutebook.hosts.codex import wiring
 from minutebook.hosts.codex.app_server import listed_hooks
+from minutebook.pipeline.branches import Path
+from minutebook.pipeline.intake import own_branch
+from minutebook.pipeline.sourcetext import entry_text
+from minutebook.store.sqlite import SqliteStore
 from tests.real.codex_api import Call, ScriptedResponses
 from tests.real.programs import codex
 
-PROGRAMS = Path(sys.executable).parent
-PLUGIN = Path(minutebook.__file__).parent / "hosts" / "plugin"
+PROGRAMS = File(sys.executable).parent
+PLUGIN = File(minutebook.__file__).parent / "hosts" / "plugin"
 SECONDS = 60.0
 NOWHERE = "http://127.0.0.1:9"
 """Where nobody listens: what the program asks of the network at its start fails at once."""
@@ -81,7 +85,7 @@ class Run:
 class CodexLab:
     """root: everything of this lab is below. api: the scripted model. store: Minutebook's."""
 
-    def __init__(self, root: Path, api: ScriptedResponses) -> None:
+    def __init__(self, root: File, api: ScriptedResponses) -> None:
         self.root, self.api, self.program = root, api, codex()
         self.home, self.project = root / "home", root / "project"
         self.codex_home, self.minutebook = self.home / ".codex", root / "minutebook"
@@ -115,9 +119,9 @@ class CodexLab:
         text = CONFIG.format(head=head, url=self.api.url, plugins=str(plugins).lower(), project=self.project)
         self.config.write_text(text)
 
-    def wire(self, *, trust: bool = True) -> None:
+    def wire(self, *, trust: bool = True, om_hook: str = str(PROGRAMS / "om-hook")) -> None:
         """Our hooks and tools by hooks.json and config.toml, as an installer writes them."""
-        groups = wiring.hook_groups(str(PROGRAMS / "om-hook"))
+        groups = wiring.hook_groups(om_hook)
         self.hooks_file.write_text(json.dumps({"hooks": {event: [group] for event, group in groups.items()}}))
         self.append({("mcp_servers", "om"): wiring.mcp_server(str(PROGRAMS / "om"))})
         if trust:
@@ -178,7 +182,14 @@ class CodexLab:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def rollout(self, thread: str) -> Path:
+    def path_of(self, key: str, *, typed: bool = True) -> list[str]:
+        """What was asked for on the path of a session. typed: by a person."""
+        with closing(SqliteStore(self.store, busy_seconds=5)) as store:
+            path = Path(store, own_branch(store, key))
+            entries = [placed.entry for placed in path.read(0, path.length())]
+        return [entry_text(entry) for entry in entries if entry.role == "user" and entry.typed >= typed]
+
+    def rollout(self, thread: str) -> File:
         """A session's file."""
         return max(self.codex_home.glob(f"sessions/*/*/*/rollout-*-{thread}*.jsonl"))
 
@@ -189,7 +200,7 @@ class CodexLab:
 
     def worker(self) -> int:
         """The process id of the worker that hooks started; 0 where none runs."""
-        lock = Path(f"{self.store}.lock")
+        lock = File(f"{self.store}.lock")
         text = lock.read_text().strip() if lock.exists() else ""
         with suppress(ValueError, ProcessLookupError):
             os.kill(int(text), 0)

@@ -3,8 +3,6 @@
 import json
 import random
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,20 +15,16 @@ FULL = COMPACT_AT + 10_000
 ID = re.compile(r"^\[([0-9a-f]{12})\]", re.MULTILINE)
 RULES = 8
 """In each prompt of a long session, so that its memory is long, too."""
-WAYS = ("files", "plugin")
 
 
 @pytest.fixture
-def api() -> Iterator[ScriptedResponses]:
-    with ScriptedResponses() as scripted:
-        yield scripted
+def api(codex_api: ScriptedResponses) -> ScriptedResponses:
+    return codex_api
 
 
 @pytest.fixture
-def lab(tmp_path: Path, api: ScriptedResponses) -> Iterator[CodexLab]:
-    made = CodexLab(tmp_path, api)
-    yield made
-    made.close()
+def lab(codex_lab: CodexLab) -> CodexLab:
+    return codex_lab
 
 
 def prompt(number: int, rules: int = 3) -> str:
@@ -89,35 +83,52 @@ def check_ids(lab: CodexLab, memory: str) -> list[str]:
     return ids
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_memory_is_back_after_every_compaction(lab: CodexLab, api: ScriptedResponses, way: str):
-    """Forty turns (by plugin: twelve), two auto-compactions and one by hand."""
-    lab.configure(compact_at=COMPACT_AT, plugins=way == "plugin")
-    lab.wire() if way == "files" else lab.plug()
-    turns, full = (40, (14, 27)) if way == "files" else (12, (4, 8))
-    thread = ""
-    for number in range(1, 7):
-        api.script.extend(replies(number, tokens=(FULL if number in full else 1_000, 1_000)))
-        run = lab.exec(prompt(number), resume=thread)
-        assert (run.code, run.said[-1]) == (0, f"Ledger {number} keeps its {number} rows in order."), run.errors
-        thread = run.thread
+def test_forty_turns(lab: CodexLab, api: ScriptedResponses):
+    """Through exec, resume and the app-server, compacted in the middle of a turn, before one, and by hand."""
+    lab.configure(compact_at=COMPACT_AT)
+    lab.wire()
+    thread = typed(lab, api, range(1, 6), full=(4,))
     with app_server(lab) as server:
         server.resume(thread)
-        for number in range(7, turns + 1):
-            api.script.extend(replies(number, tokens=(1_000, FULL if number in full else 1_000)))
+        for number in range(6, 41):
+            api.script.extend(replies(number, tokens=(1_000, FULL if number == 24 else 1_000)))
             server.turn(thread, prompt(number, RULES))
-        wait_until(lambda: caught_up(lab, turns))
+        wait_until(lambda: caught_up(lab, 40))
         server.compact(thread)
         server.turn(thread, "What do you know?")
-    compactions = [asked for asked in api.requests if asked.compacts]
-    assert len(compactions) == 3
+    assert sum(asked.compacts for asked in api.requests) == 3
     memories = [memory_in(first_after(api, each)) for each in range(3)]
     ids = [check_ids(lab, memory) for memory in memories]
     assert len(ids[0]) < len(ids[1]) < len(ids[2])
-    if way == "files":
-        assert len(memories[2]) > 30_000
+    assert len(memories[2]) > 30_000
     assert api.summary in first_after(api, 2).text
     assert lab.hook_log() == ""
+
+
+def test_by_plugin(lab: CodexLab, api: ScriptedResponses):
+    lab.configure(compact_at=COMPACT_AT, plugins=True)
+    lab.plug()
+    thread = typed(lab, api, range(1, 4), full=(3,))
+    check_ids(lab, memory_in(first_after(api, 0)))
+    with app_server(lab) as server:
+        server.resume(thread)
+        server.compact(thread)
+        server.turn(thread, "What do you know?")
+        check_ids(lab, memory_in(first_after(api, 1)))
+    assert lab.hook_log() == ""
+
+
+def typed(lab: CodexLab, api: ScriptedResponses, numbers: range, *, full: tuple[int, ...]) -> str:
+    """Turns through exec and resume; at those that are full the context is so after the first command."""
+    thread = ""
+    for number in numbers:
+        if number in full:
+            wait_until(lambda so_far=number - 1: caught_up(lab, so_far))
+        api.script.extend(replies(number, tokens=(FULL if number in full else 1_000, 1_000)))
+        run = lab.exec(prompt(number, RULES), resume=thread)
+        assert (run.code, run.said[-1]) == (0, f"Ledger {number} keeps its {number} rows in order."), run.errors
+        thread = run.thread
+    return thread
 
 
 def test_a_resumed_session_keeps_it_and_a_new_one_has_none(lab: CodexLab, api: ScriptedResponses):
