@@ -45,6 +45,23 @@ def test_a_store_in_use_is_well(om: Om, store: Store) -> None:
     assert {found[name].verdict for name in ("access", "sessions", "roles")} == {"ok"}
 
 
+def test_pi_s_settings_have_a_line_where_there_is_our_section_003_126_160(
+    om: Om, project: Path, tmp_path: Path
+) -> None:
+    assert "settings of Pi" not in checks_of(om, code=0)
+    file = project / ".pi" / "settings.json"
+    file.parent.mkdir()
+    for section, code, verdict, said in (
+        ('{"observeAfterTokens": 5}', 0, "ok", "every value of observational-memory is allowed"),
+        ('{"thinkingLevel": "low", "model": "p/m"}', 0, "info", "its new name is model.thinking"),
+        ('{"observeAfterTokens": 0}', 1, "fail", f"{file}, line 1: observeAfterTokens = 0 is not allowed"),
+        ("5", 1, "fail", "no table"),
+    ):
+        file.write_text(f'{{"observational-memory": {section}}}')
+        check = checks_of(om, code=code)["settings of Pi"]
+        assert check.verdict == verdict and said in check.said and bool(check.fix) == (verdict == "fail")
+
+
 def test_every_failing_line_has_one_fix(om: Om, store: Store, store_path: Path, project: Path) -> None:
     deliver(store, [say("one", id="e1")])
     store_path.chmod(0o644)
