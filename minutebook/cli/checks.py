@@ -27,9 +27,10 @@ BUSY_SECONDS = 2.0
 CLOCK_EARLIEST = 1_735_689_600.0  # 2025-01-01: no store of ours is older
 CLOCK_SLACK_SECONDS = 60.0
 WAL_HEADER = b"\x02\x02"
-EXTRAS = {"models": "litellm", "redis": "redis", "search": "numpy"}
+EXTRAS = {"models": "litellm", "mcp": "mcp", "redis": "redis", "search": "numpy"}
 ROLES = ("observer", "reflector", "digester", "dropper", "judge")
 SCRIPTS = ("om", "minutebook")
+WITH_MCP = {"claude-code", "codex"}
 SHOWN = 5
 
 
@@ -45,18 +46,28 @@ class Check:
 
 def checks(place: Place) -> Iterator[Check]:
     """All checks but those of a store on a server, in order; none of them raises."""
+    from minutebook.cli.checks_chain import chain_checks
+    from minutebook.cli.checks_hosts import host_checks
+
     yield python_version(sys.version_info[:3])
     yield sqlite_version(LIBRARY_VERSION)
     yield from (script(name, own_script()) for name in SCRIPTS)
     yield settings(place)
     yield from settings_of_pi(place)
+    in_agents = set[str]()
+    for check in host_checks(place.project):
+        yield check
+        in_agents |= {check.name} if check.verdict != "info" else set()
+    yield from chain_checks(place, hosts=bool(in_agents))
     if place.store_file is not None:
         yield disk(place.store_file)
     yield clock(time.time())
     if place.store_file is not None:
         yield worker(place.wake_worker())
+    needed = {"models": "the settings name a model" if asks_models(place) else ""}
+    needed["mcp"] = "agents call recall and search by it" if in_agents & WITH_MCP else ""
     for name, module in EXTRAS.items():
-        yield extra(name, module, needed=name == "models" and asks_models(place))
+        yield extra(name, module, needed_as=needed.get(name, ""))
     if place.store_file is not None:
         yield from store_checks(place, place.store_file)
 
@@ -170,12 +181,12 @@ def asks_models(place: Place) -> bool:
         return False  # the line of the settings says what is wrong
 
 
-def extra(name: str, module: str, *, needed: bool = False) -> Check:
-    """Whether an optional part is installed, and whether it may be missing."""
+def extra(name: str, module: str, *, needed_as: str = "") -> Check:
+    """Whether an optional part is installed, and whether it may be missing: needed_as says why not."""
     install = f"pip install 'minutebook[{name}]'"
     if find_spec(module) is None:
-        if needed:
-            return Check(f"extra {name}", "fail", "not installed, and the settings name a model", install)
+        if needed_as:
+            return Check(f"extra {name}", "fail", f"not installed, and {needed_as}", install)
         return Check(f"extra {name}", "info", f"not installed: {install}")
     return Check(f"extra {name}", "ok", "installed")
 
@@ -209,7 +220,16 @@ def _opened(store: Store, file: Path) -> Iterator[Check]:
     yield journal(file)
     yield access(file)
     yield from intake(store)
+    yield from came_in(store)
     yield from roles(store)
+
+
+def came_in(store: Store) -> Iterator[Check]:
+    """What is paused, and what came last."""
+    from minutebook.cli.checks_chain import last_came, paused
+
+    yield from paused(store)
+    yield from last_came(store)
 
 
 def writing(store: Store, file: Path) -> Check:
