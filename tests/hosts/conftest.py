@@ -2,14 +2,19 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from bellkit import Clock
 from hookkit import Agent, an_agent
 
+from minutebook.hosts.bells import Bells
 from minutebook.hosts.reading import Reading
+from minutebook.settings import Settings
+from minutebook.store.sqlite import SqliteStore
 
 
 @pytest.fixture
@@ -38,3 +43,40 @@ def agent(tmp_path: Path) -> Iterator[Agent]:
     """An agent with a session, a home and hooks of its own."""
     with an_agent(tmp_path) as agent:
         yield agent
+
+
+@pytest.fixture
+def environment(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINUTEBOOK_HOME", str(agent.home))
+    agent.home.mkdir()
+
+
+@pytest.fixture
+def store(agent: Agent, environment: None) -> Iterator[SqliteStore]:
+    with closing(SqliteStore(Path(agent.store))) as store:
+        yield store
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def settings() -> dict[str, Any]:
+    """project → its settings, or what is raised instead."""
+    return {}
+
+
+@pytest.fixture
+def taking(agent: Agent, clock: Clock, settings: dict[str, Any]) -> Bells:
+    """A worker's bells."""
+
+    def settings_of(project: str) -> Settings:
+        found = settings.get(project, Settings())
+        if isinstance(found, Exception):
+            raise found
+        assert isinstance(found, Settings)
+        return found
+
+    return Bells(agent.store, settings_of, clock=clock)
