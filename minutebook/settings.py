@@ -7,7 +7,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 from minutebook.errors import BadSetting
 from minutebook.settings_rules import (
@@ -27,6 +27,7 @@ from minutebook.settings_rules import (
     ModelChoice,
     Refused,
     Rule,
+    Setting,
     Thinking,
     at_least,
     number_rule,
@@ -50,26 +51,6 @@ __all__ = [
 OBSERVER_CHUNK_SMALLEST_TOKENS = 256
 NOT_SCALED = ("model_context_tokens",)
 """What a model is stays so however short a replayed session is."""
-
-
-class Setting(NamedTuple):
-    """One setting as people see it. project: what an untrusted project's file may do with it.
-
-    free: set it. lower: set it, but not above what it would be without. trusted: nothing before `om trust`.
-    unset: what happens when it is not set, for settings whose default is no value.
-    """
-
-    name: str
-    default: Any
-    rule: Rule
-    sentence: str
-    project: Literal["free", "lower", "trusted"]
-    unset: str
-
-    @property
-    def variable(self) -> str:
-        """Its environment variable."""
-        return f"MINUTEBOOK_{self.name.upper()}"
 
 
 def _setting(

@@ -64,6 +64,26 @@ class Rule(NamedTuple):
     smallest: int = 0
 
 
+class Setting(NamedTuple):
+    """One setting as people see it. project: what an untrusted project's file may do with it.
+
+    free: set it. lower: set it, but not above what it would be without. trusted: nothing before `om trust`.
+    unset: what happens when it is not set, for settings whose default is no value.
+    """
+
+    name: str
+    default: Any
+    rule: Rule
+    sentence: str
+    project: Literal["free", "lower", "trusted"]
+    unset: str
+
+    @property
+    def variable(self) -> str:
+        """Its environment variable."""
+        return f"MINUTEBOOK_{self.name.upper()}"
+
+
 def integer_of(text: str) -> object:
     """A whole number, or the text itself, which the check then refuses."""
     return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else text
