@@ -16,7 +16,8 @@ from killing.killed_sessions import SETTINGS
 
 from minutebook.cli.root import om as group
 from minutebook.errors import CompactionOpen
-from minutebook.hosts import neutral
+from minutebook.hosts import bells, neutral, starting
+from minutebook.hosts import hook as om_hook
 from minutebook.pipeline.branches import Path as BranchPath
 from minutebook.pipeline.branches import load_branch
 from minutebook.pipeline.compaction import compose_memory
@@ -114,6 +115,21 @@ def _compacted(store: Store, key: str, rng: random.Random) -> None:
         abandon_fold(store, branch)
 
 
+def hook(store: str, words: Sequence[str], payload: str) -> None:
+    """A hook of an agent. The worker that it starts leaves at once; the test has others."""
+    os.environ["MINUTEBOOK_STORE"] = store
+    starting._command = lambda *_: ["/bin/sh", "-c", "exit 0"]
+    with Path(payload).open() as given:
+        os.dup2(given.fileno(), 0)
+    om_hook._run(list(words))
+
+
+def take_in(words: Sequence[str]) -> None:
+    """`om worker` that looks again for late rows rather soon."""
+    bells.AGAIN_SECONDS = PAUSE_SECONDS
+    om(words, codes=(0, 1))
+
+
 def wipe(store: str, times: int) -> None:
     """Lose what may be lost, again and again: the board, and the queues under whoever uses them."""
     with closing(open_store(store)) as opened:
@@ -128,7 +144,9 @@ def nothing() -> None:
     """To be there, warm."""
 
 
-ACTS = {function.__name__: function for function in (om, write, deliver, end, work, compact, wipe, nothing)}
+ACTS = {
+    function.__name__: function for function in (om, write, deliver, end, work, compact, hook, take_in, wipe, nothing)
+}
 
 
 def quiet() -> None:

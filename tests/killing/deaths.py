@@ -1,7 +1,7 @@
 """How a process dies at a planned place: SIGKILL before, within or after the n-th call of a name. In the child only.
 
-Counted are the calls of the store (its opening too), of huey's queue file and of the wake FIFO. Within a call means at
-a stated SQL statement of its transaction, with the pages that were written so far pushed out to the file.
+Counted are the calls of the store (its opening too), of huey's queue file, of the wake FIFO and of bells. Within a call
+means at a stated SQL statement of its transaction, with the pages that were written so far pushed out to the file.
 """
 
 import json
@@ -19,7 +19,7 @@ from typing import Any, Literal
 from huey.storage import SqliteStorage
 from redis.connection import AbstractConnection
 
-from minutebook.hosts import bell
+from minutebook.hosts import bell, bells, starting
 from minutebook.store.kernel import Board, Documents, Log
 from minutebook.store.redis import RedisStore
 from minutebook.store.sqlite import SqliteStore
@@ -30,7 +30,15 @@ When = Literal["before", "within", "after"]
 STORE_CALLS = tuple(name for part in (Log, Documents, Board) for name in vars(part) if not name.startswith("_"))
 QUEUE_CALLS = ("initialize_schema", "enqueue", "dequeue", "queue_size", "close")
 FIFO_CALLS = ("listen", "deafen", "wake")
-FUNCTIONS = ((waking, "_open_fifo", "fifo.open"), (bell, "wake", "fifo.ring"))
+BELL_CALLS = ("_take", "_turn", "_deliver", "_drop", "give_back")
+FUNCTIONS = (
+    (waking, "_open_fifo", "fifo.open"),
+    (bell, "wake", "fifo.ring"),
+    (bell, "ring", "bell.ring"),
+    (bell, "write_beside", "bell.write"),
+    (starting, "hold", "lock.hold"),
+    (starting, "_spawn", "lock.hand_over"),
+)
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,7 @@ class Reaper:
             (RedisStore, STORE_CALLS, "store"),
             (OnceStorage, QUEUE_CALLS[1:], "queue"),
             (waking.Waker, FIFO_CALLS, "fifo"),
+            (bells.Bells, BELL_CALLS, "bell"),
         ):
             for name in names:
                 self._replace(owner, name, f"{prefix}.{name}")
