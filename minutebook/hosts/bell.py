@@ -18,6 +18,7 @@ from minutebook.hosts.beside import (
     handover_path,
     local_store_path,
     lock_path,
+    printed_path,
     read_beside,
     remove,
     safe_name,
@@ -113,6 +114,7 @@ def start_worker(store_path: str, idle_exit_seconds: float | None = None) -> boo
 
 def write_handover(store_path: str, host: str, session: str, parts: Iterable[str]) -> None:
     """Leave the parts of a composition for the hooks that print them; an empty list says that there is none."""
+    remove(printed_path(store_path, host, session))
     write_beside(handover_path(store_path, host, session), to_json(list(parts)))
 
 
@@ -126,6 +128,7 @@ def read_handover(store_path: str, host: str, session: str) -> list[str] | None:
 def remove_handover(store_path: str, host: str, session: str) -> None:
     """Nothing is handed over any more."""
     remove(handover_path(store_path, host, session))
+    remove(printed_path(store_path, host, session))
 
 
 def wait_for_part(store_path: str, host: str, session: str, number: int, *, seconds: float, not_before: float) -> str:

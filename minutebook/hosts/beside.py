@@ -41,6 +41,11 @@ def handover_path(store_path: str, host: str, session: str) -> str:
     return f"{store_path}.handover/{safe_name(host, session)}"
 
 
+def printed_path(store_path: str, host: str, session: str) -> str:
+    """How far the hooks are that print them."""
+    return handover_path(store_path, host, session) + ".printed"
+
+
 def slot_path(store_path: str, host: str, session: str) -> str:
     """What workers have to say to a session at its next hook."""
     return f"{store_path}.slots/{safe_name(host, session)}"

@@ -218,7 +218,11 @@ def _act(action: str, store_path: str, host: str, event: str, session: str, payl
     elif payload.get("source") not in NOTHING_TO_SAY and not name_in(payload, "agent_id"):
         from minutebook.hosts.answering import answer
 
-        _say(answer(host, event, payload, store_path))
+        text = answer(host, event, payload, store_path)
+        if text and host == "claude_code" and event == "SessionStart":
+            _say_part(store_path, host, session, 1, text)
+        else:
+            _say(text)
 
 
 def _note(store_path: str, host: str, session: str) -> None:
@@ -287,7 +291,20 @@ def _print_part(store_path: str, host: str, session: str, payload: Payload, part
     if payload.get("source") in NOTHING_TO_SAY:
         return
     not_before = 0.0 if payload.get("source") == "compact" else time.time() - FRESH_SECONDS
-    _say(bell.wait_for_part(store_path, host, session, part, seconds=PART_SECONDS, not_before=not_before))
+    until = time.monotonic() + PART_SECONDS
+    text = bell.wait_for_part(store_path, host, session, part, seconds=PART_SECONDS, not_before=not_before)
+    if text:
+        from minutebook.hosts.parts import wait_for_turn
+
+        wait_for_turn(store_path, host, session, part, seconds=until - time.monotonic())
+        _say_part(store_path, host, session, part, text)
+
+
+def _say_part(store_path: str, host: str, session: str, part: int, text: str) -> None:
+    from minutebook.hosts.parts import note_printed
+
+    _say(text)
+    note_printed(store_path, host, session, part)
 
 
 def _say(text: str) -> None:

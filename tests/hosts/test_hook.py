@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,7 @@ def part(agent: Agent, number: int, source: str = "compact") -> str:
 def test_the_other_parts_are_slices_of_what_was_handed_over(agent: Agent) -> None:
     with agent.listening():
         bell.write_handover(agent.store, "claude_code", agent.session, ["one", "two ✓\n", "three"])
+        first_has_ended(agent)
         assert [part(agent, number) for number in (2, 3, 4)] == ["two ✓\n", "three", ""]
         assert part(agent, 2, source="startup") == part(agent, 2, source="clear") == ""
     assert not agent.bells  # the first one rings
@@ -196,8 +198,38 @@ def test_a_part_that_comes_first_waits_for_the_composition(agent: Agent) -> None
         assert waiting.stdin is not None
         waiting.stdin.write(json.dumps(agent.payload(source="compact")).encode())
         bell.write_handover(agent.store, "claude_code", agent.session, ["one", "two"])
+        first_has_ended(agent)
         output, _ = waiting.communicate(timeout=30)
         assert (waiting.returncode, output) == (0, b"two")
+
+
+def first_has_ended(agent: Agent) -> None:
+    bell.write_beside(bell.printed_path(agent.store, "claude_code", agent.session), "1 - -")
+
+
+def test_parts_end_in_their_order_however_they_were_started(agent: Agent) -> None:
+    """Claude Code puts what they print in the order in which they end."""
+    bell.write_handover(agent.store, "claude_code", agent.session, ["one", "two", "three", "four"])
+    with ExitStack() as stack:
+        hooks = {
+            number: stack.enter_context(agent.start_hook("claude-code", "SessionStart", "--part", str(number)))
+            for number in (4, 3, 2)
+        }
+        for hook in hooks.values():
+            assert hook.stdin is not None
+            hook.stdin.write(json.dumps(agent.payload(source="compact")).encode())
+            hook.stdin.close()
+        first_has_ended(agent)
+        ended: list[int] = []
+        while len(ended) < 3:
+            ended += [number for number, hook in hooks.items() if number not in ended and hook.poll() is not None]
+        said = [hooks[number].stdout.read() for number in ended]
+    assert (ended, said) == ([2, 3, 4], [b"two", b"three", b"four"])
+
+
+def test_a_part_does_not_wait_forever_for_the_one_before(agent: Agent) -> None:
+    bell.write_handover(agent.store, "claude_code", agent.session, ["one", "two"])
+    assert part(agent, 2) == "two"
 
 
 def test_a_part_without_a_composition_prints_nothing(agent: Agent) -> None:

@@ -73,9 +73,10 @@ def test_a_hook_that_rings_loads_next_to_nothing(agent: Agent) -> None:
         assert loaded(agent, "claude-code", "UserPromptSubmit", prompt="go") == RINGING
 
 
-def test_a_hook_that_prints_a_part_loads_no_more(agent: Agent) -> None:
+def test_a_hook_that_prints_a_part_loads_hardly_more(agent: Agent) -> None:
     bell.write_handover(agent.store, "claude_code", agent.session, ["one", "two"])
-    assert loaded(agent, "claude-code", "SessionStart", "--part", "2", source="compact") == RINGING
+    names = loaded(agent, "claude-code", "SessionStart", "--part", "2", source="compact")
+    assert names == RINGING | {"minutebook.hosts.parts"}
 
 
 def test_a_start_without_memory_opens_no_store(agent: Agent) -> None:
