@@ -3,8 +3,9 @@
 An extract is cut only between a tool call's result and the next call, so that no call stands without its result.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from minutebook.pipeline.quoting import harmless
 from minutebook.pipeline.sourcetext import entry_text
@@ -68,10 +69,10 @@ def extract_lines(entries: Sequence[Placed], max_tokens: int, *, unread: int = 0
     free = max_tokens - _tokens([_hidden_line(10**9)])
     if free < 0:
         return []
-    lines = [_line(placed, max_tokens) for placed in shown]
-    chosen = _choose(_exchanges(shown), lines, free)
+    line = cache(lambda at: _line(shown[at], max_tokens))  # few of them are ever looked at
+    chosen = _choose(_exchanges(shown), line, free)
     hidden = unread + len(shown) - len(chosen)
-    return ([_hidden_line(hidden)] if hidden else []) + [lines[at] for at in sorted(chosen)]
+    return ([_hidden_line(hidden)] if hidden else []) + [line(at) for at in sorted(chosen)]
 
 
 def _says_something(placed: Placed) -> bool:
@@ -105,23 +106,23 @@ def _exchanges(shown: Sequence[Placed]) -> list[_Exchange]:
     return sorted((each for each in found if not each.open_calls), key=lambda each: each.at[-1])
 
 
-def _choose(exchanges: Sequence[_Exchange], lines: Sequence[str], free: int) -> set[int]:
+def _choose(exchanges: Sequence[_Exchange], line: Callable[[int], str], free: int) -> set[int]:
     """Indices of the lines to show."""
     chosen: set[int] = set()
     typed = [each for each in reversed(exchanges) if each.typed]
     others = [each for each in reversed(exchanges) if not each.typed]
     reserved = free - int(free * TYPED_SHARE)
-    free = reserved + _take(typed, lines, free - reserved, chosen)
-    free = _take(others, lines, free, chosen)
-    _take([each for each in typed if each.at[0] not in chosen], lines, free, chosen)
+    free = reserved + _take(typed, line, free - reserved, chosen)
+    free = _take(others, line, free, chosen)
+    _take([each for each in typed if each.at[0] not in chosen], line, free, chosen)
     return chosen
 
 
-def _take(exchanges: Iterable[_Exchange], lines: Sequence[str], free: int, chosen: set[int]) -> int:
+def _take(exchanges: Iterable[_Exchange], line: Callable[[int], str], free: int, chosen: set[int]) -> int:
     """Take until one does not fit; what is left of the tokens. Those too long before the first are passed over."""
     taken = False
     for exchange in exchanges:
-        size = _tokens(lines[at] for at in exchange.at)
+        size = _tokens(map(line, exchange.at))
         if size <= free:
             chosen.update(exchange.at)
             free -= size

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 def one_line(text: str) -> str:
     """The text with every line break (CR, LF, CRLF and the Unicode ones) as one space, trimmed."""
-    return " ".join(part.strip() for part in text.splitlines() if part.strip())
+    return " ".join(filter(None, map(str.strip, text.splitlines())))
 
 
 def cut_content(content: str) -> str:
