@@ -34,10 +34,13 @@ __all__ = [
     "is_paused",
     "local_store_path",
     "lock_path",
+    "owe_memory",
+    "owes_memory",
     "read_handover",
     "remove_handover",
     "ring",
     "safe_name",
+    "settle",
     "slot_path",
     "start_worker",
     "take_slot",
@@ -129,6 +132,25 @@ def remove_handover(store_path: str, host: str, session: str) -> None:
     """Nothing is handed over any more."""
     remove(handover_path(store_path, host, session))
     remove(printed_path(store_path, host, session))
+
+
+def owe_memory(store_path: str, host: str, session: str) -> None:
+    """Note that a session was compacted and has not been given its memory back. Raises OSError."""
+    write_beside(_owed_path(store_path, host, session), "")
+
+
+def owes_memory(store_path: str, host: str, session: str) -> bool:
+    """Whether that is noted and not settled."""
+    return os.path.exists(_owed_path(store_path, host, session))
+
+
+def settle(store_path: str, host: str, session: str) -> None:
+    """Nothing is owed any more."""
+    remove(_owed_path(store_path, host, session))
+
+
+def _owed_path(store_path: str, host: str, session: str) -> str:
+    return handover_path(store_path, host, session) + ".owed"
 
 
 def wait_for_part(store_path: str, host: str, session: str, number: int, *, seconds: float, not_before: float) -> str:

@@ -32,6 +32,7 @@ INJECTED_CHARACTERS = 9_900
 RING, ENDED, AGENT = "ring", "ring: the session is over", "ring: for the sub-agent"
 STEERS, NOTICES = "steers", "steers and notices"
 ANSWER, SWEEP = "answer", "the hand-over is over"
+OWE = "the memory is owed: where SessionStart comes to nothing, the next hook that can gives it back"
 COMMAND = "a command typed as a prompt, else steers and notices"
 NOTE = "which session the agent's process is in, for its MCP server"
 
@@ -53,7 +54,7 @@ CODEX: Mapping[str, tuple[str, ...]] = {
     "Stop": (RING,),
     "SubagentStop": (AGENT,),
     "PreCompact": (ANSWER, RING),
-    "PostCompact": (RING,),  # the memory is asked for afterwards, perhaps much later: what is handed over stays
+    "PostCompact": (OWE, RING),  # it is asked for afterwards, perhaps much later: what is handed over stays
     "SessionEnd": (ENDED,),
     "Interrupt": (RING,),
 }
@@ -207,7 +208,10 @@ def _act(action: str, store_path: str, host: str, event: str, session: str, payl
         _ring(store_path, host, event, session, payload, ended=action == ENDED)
     elif action == AGENT:
         _ring_for_agent(store_path, host, event, session, payload)
-    elif action in KINDS:
+    elif action == OWE:
+        if not name_in(payload, "agent_id"):
+            bell.owe_memory(store_path, host, session)
+    elif action in KINDS and not bell.owes_memory(store_path, host, session):
         _say(slot_output(event, _slot(store_path, host, session, payload, action)))
     elif action == NOTE:
         _note(store_path, host, session)

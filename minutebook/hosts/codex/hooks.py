@@ -3,7 +3,8 @@
 At a compaction Codex asks in this order: PreCompact (nothing that it prints is used), the model's summary, PostCompact,
 SessionStart(compact), whose text is the last thing of a program's in the next request. After a compaction by hand that
 one comes with the next turn, perhaps much later. So the memory is composed before, and handed over until it is asked
-for: one hook prints it whole, as additionalContextLimit lets it.
+for: one hook prints it whole, as additionalContextLimit lets it. Should that hook come to nothing (on a machine that is
+too busy for a second), the memory is still owed, and the next hook that can print gives it back.
 
 A slash command of ours cannot be added to Codex, and its interface refuses /om:status before a hook sees it; om:status
 without the slash is a prompt. (Where no interface looks first, as with `codex exec`, the slash does no harm.)
@@ -32,11 +33,14 @@ def answer(event: str, payload: Payload, store_path: str) -> str:
         return ""
     if event == "SessionStart":
         compacted = payload.get("source") == "compact"
-        return _after_compaction(payload, store_path) if compacted else _back(payload, store_path)
+        text = _after_compaction(payload, store_path) if compacted else _back(payload, store_path)
+        bell.settle(store_path, HOST, str(payload.get("session_id")))
+        return text
     from minutebook.hosts.commands import told
 
-    text = told(HOST, payload, store_path, slash="")
-    return held_back(text) if text else ""
+    if said := told(HOST, payload, store_path, slash=""):
+        return held_back(said)
+    return _late(event, payload, store_path)
 
 
 def held_back(text: str) -> str:
@@ -44,10 +48,26 @@ def held_back(text: str) -> str:
     return json.dumps({"decision": "block", "reason": text})
 
 
+def injected(event: str, text: str) -> str:
+    """Such that the text goes into the context at an event where what is printed as it is does not; "" for none."""
+    return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}) if text else ""
+
+
+def _late(event: str, payload: Payload, store_path: str) -> str:
+    """What SessionStart did not come to print."""
+    session = str(payload.get("session_id"))
+    if not bell.owes_memory(store_path, HOST, session):
+        return ""
+    text = _taken(payload, store_path) or _again(payload, store_path)
+    bell.settle(store_path, HOST, session)
+    return injected(event, text)
+
+
 def _before_compaction(payload: Payload, store_path: str) -> None:
     """Composes the memory and leaves it for SessionStart, unless more of the session is still to be read."""
     session = str(payload.get("session_id"))
     bell.remove_handover(store_path, HOST, session)
+    bell.settle(store_path, HOST, session)
     with opened(store_path) as store:
         found = standing(store, HOST, payload)
         composition = compose_now(store, found.branch, found.settings) if found else None
@@ -70,6 +90,11 @@ def _after_compaction(payload: Payload, store_path: str) -> str:
 def _back(payload: Payload, store_path: str) -> str:
     """A session that is resumed or forked: its context holds the memory, unless a compaction went by without us."""
     _taken(payload, store_path)  # of a compaction that this makes good, or that never came to its end
+    return _again(payload, store_path)
+
+
+def _again(payload: Payload, store_path: str) -> str:
+    """The memory of before the last compaction, where the context does not hold it; "" where it does."""
     with opened(store_path) as store:
         found = standing(store, HOST, payload)
         lost = found is not None and lost_memory(store, found.branch)
