@@ -20,8 +20,9 @@ OFFLINE = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No MINUTEBOOK_ variable, no API key and no file of the person who runs the tests reaches a test."""
+    folders = ("CLAUDE_CONFIG_DIR", "CODEX_HOME")
     for name in list(os.environ):
-        if name.startswith(("MINUTEBOOK_", "PI_", "XDG_", "CLAUDE_CONFIG_DIR", "CODEX_HOME")) or name.endswith("_API_KEY"):
+        if name.startswith(("MINUTEBOOK_", "PI_", "XDG_", *folders)) or name.endswith("_API_KEY"):
             monkeypatch.delenv(name)
     for name in OFFLINE:
         monkeypatch.setenv(name, "True")

@@ -56,8 +56,7 @@ def writable(data: Path) -> Check:
     probe = data / f".doctor.{os.getpid()}"
     folder = next(parent for parent in (data, *data.parents) if os.path.isdir(parent))  # noqa: PTH112
     if folder != data:
-        can = os.access(folder, os.W_OK | os.X_OK)
-        if can:
+        if os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
             return Check("data folder", "ok", f"{data}: not there yet; it can be made")
         return Check("data folder", "fail", f"{folder}: cannot be written", f"make {folder} writable for this user")
     try:
