@@ -3,7 +3,8 @@
 A connection carries one line of JSON and gets at most one back:
 
     {"type":"model"}                        → {"type":"model","model":{…} or null}    who would think, without a call
-    {"type":"ask",…,"timeout_seconds":120}  → the extension's answer, or {"error":{"kind","message"}}
+    {"type":"ask",…,"timeout_seconds":120,"within_seconds":600}
+                                            → the extension's answer, or {"error":{"kind","message"}}
     {"type":"notice","level","text"} and {"type":"steer",…}: handed on, nothing comes back
 
 Standard library only. Asking is the workers' alone (workers/relaying.py): nothing here can call a model by itself.
@@ -109,7 +110,7 @@ class Relay:
     """The socket of one session, served by threads of this process.
 
     send: hands one line to the extension; called from several threads, never raises. One question at a time goes to
-    the extension: the others wait, each within its own time.
+    the extension: the others wait for their turn, until within_seconds are over.
     """
 
     def __init__(self, store_path: str, session_key: str, send: Callable[[dict[str, Any]], None]) -> None:
@@ -192,28 +193,30 @@ class Relay:
 
     def _ask(self, connection: socket.socket, line: dict[str, Any]) -> dict[str, Any] | None:
         """The answer; None when the worker has gone."""
-        ends_at = time.monotonic() + _seconds(line.get("timeout_seconds"))
+        timeout = _seconds(line.get("timeout_seconds"), TIMEOUT_SECONDS)
+        ends_at = time.monotonic() + _seconds(line.get("within_seconds"), timeout)
         if not self._turn.acquire(timeout=max(0.0, ends_at - time.monotonic())):
-            return _error("timeout", "the session's model was busy with other work all the time")
+            return _error("busy", "the session's model is at other work of this session")
         try:
-            return None if _hung_up(connection) else self._put(connection, line, ends_at)
+            left = max(0.1, ends_at - time.monotonic())
+            return None if _hung_up(connection) else self._put(connection, line, min(left, timeout))
         finally:
             self._turn.release()
 
-    def _put(self, connection: socket.socket, line: dict[str, Any], ends_at: float) -> dict[str, Any] | None:
+    def _put(self, connection: socket.socket, line: dict[str, Any], seconds: float) -> dict[str, Any] | None:
         asked = _Asked(f"a{next(self._numbers)}", connection)
         with self._lock:
             if self._closed:
                 return _error("gone", "the session has ended")
             self._open[asked.id] = asked
-        left = max(0.1, ends_at - time.monotonic())
-        self._send({**line, "id": asked.id, "timeout_seconds": round(left, 3)})
-        late = _until_told(connection, left + GRACE_SECONDS)
+        told = {name: value for name, value in line.items() if name != "within_seconds"}
+        self._send({**told, "id": asked.id, "timeout_seconds": round(seconds, 3)})
+        late = _until_told(connection, seconds + GRACE_SECONDS)
         with self._lock:
             del self._open[asked.id]
         if asked.answer is None:
             self._send({"type": "cancel", "id": asked.id})
-            return _error("timeout", f"no answer within {left:.0f} s") if late else None
+            return _error("timeout", f"no answer within {seconds:.0f} s") if late else None
         return asked.answer
 
 
@@ -239,9 +242,9 @@ def _error(kind: str, message: str) -> dict[str, Any]:
     return {"error": {"kind": kind, "message": message}}
 
 
-def _seconds(value: object) -> float:
+def _seconds(value: object, otherwise: float) -> float:
     given = isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
-    return min(float(value), TIMEOUT_MOST_SECONDS) if given else TIMEOUT_SECONDS  # type: ignore[arg-type]
+    return min(float(value), TIMEOUT_MOST_SECONDS) if given else otherwise  # type: ignore[arg-type]
 
 
 # -- the socket's file ---------------------------------------------------------------------------------------------

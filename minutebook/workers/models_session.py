@@ -19,7 +19,7 @@ from minutebook.store.kernel import Store
 from minutebook.tokens import estimate_tokens
 from minutebook.workers import models_facts, relaying
 from minutebook.workers.exchange import Ended, Reply, Request, Spent, ToolCall
-from minutebook.workers.models_call import Call, Refusal
+from minutebook.workers.models_call import SLOW_ADVICE, Call, Refusal
 from minutebook.workers.models_errors import Failure, Kind, classify
 from minutebook.workers.models_facts import OUTPUT_PARTS, OUTPUT_TOKENS_LARGEST
 
@@ -28,11 +28,13 @@ SESSION = "session"
 """The provider of a session's own model: `session/<provider>/<id>` in accounts, cooldowns and records."""
 THINKING = "low"
 ENDED: Mapping[str, Ended] = {"stop": "stop", "tool_calls": "tool_calls", "length": "length"}
-KINDS: Mapping[str, Kind] = {"no_model": "unknown_model", "auth": "auth", "timeout": "network", "gone": "network"}
+KINDS: Mapping[str, Kind] = {"no_model": "unknown_model", "auth": "auth"}
 """What the session says was wrong → what it means; the kind `provider` is told by its provider's words."""
 NOT_USABLE = frozenset({"auth", "unknown_model"})
 """A session without a model, or without a usable key for it: then the extractive mind thinks (003-127)."""
-GONE = "the Pi session went away"
+GONE, BUSY = "the Pi session went away", "the Pi session is busy"
+WAITS = 3.0
+"""Of a request without a deadline: so many times its own time it may wait for others of its session, and be asked."""
 ADVICE = {
     "auth": "log in in Pi with /login, or choose another model there",
     "unknown_model": "choose a model in Pi with /model",
@@ -103,12 +105,11 @@ class SessionCall(Call):
         if left is not None and left <= 0:
             raise ProviderFailed(f"{self.name}: no time is left before the job's deadline", reason="network")
         seconds = timeout if left is None else min(timeout, left)
-        began = time.monotonic()
         try:
-            answer = relaying.ask(self.path, self._asked(), seconds)
+            answer = relaying.ask(self.path, self._asked(), seconds, left or WAITS * timeout)
             return self._replied(answer)
         except (OSError, SessionModelError, BrokenAnswer) as error:
-            self.slow = time.monotonic() - began >= 0.9 * seconds
+            self.slow = isinstance(error, TimeoutError)
             failure, name = _failure(error), type(error).__name__
         raise Refusal(failure, name)
 
@@ -144,17 +145,17 @@ class SessionCall(Call):
         )
 
     def _again(self, error: BaseException) -> bool:
-        """Not a session that has gone: it does not come back within seconds."""
-        return super()._again(error) and not (isinstance(error, Refusal) and error.failure.said.startswith(GONE))
+        """Not a session that has gone, or is busy: that does not change within seconds."""
+        return super()._again(error) and not (isinstance(error, Refusal) and _is_no_failure(error.failure))
 
     def _failed(self, failure: Failure, *, rests: bool = True) -> ThinkingFailed:
-        """A session that has gone is no failure of its model: nothing rests, and nobody is told."""
-        if failure.said.startswith(GONE):
+        """A session that has gone, or is busy, is no failure of its model: nothing rests, and nobody is told."""
+        if _is_no_failure(failure):
             return ProviderFailed(f"{self.name}: {failure.said}; {ADVICE['network']}", reason="network")
         return super()._failed(failure, rests=rests)
 
     def _advice(self, failure: Failure) -> str:
-        return ADVICE.get(failure.kind, WORDED)
+        return SLOW_ADVICE if self.slow else ADVICE.get(failure.kind, WORDED)
 
 
 def output_limit(model: Mapping[str, Any], wanted: int | None) -> int:
@@ -199,6 +200,10 @@ def _check(answer: Mapping[str, Any]) -> None:
     kind, message = str(told.get("kind", "")), _text(told.get("message")) or "no reason was given"
     if kind == "gone" or (answer.get("ended") == "aborted" and kind in ("", "provider")):
         raise ConnectionError(message)
+    if kind == "busy":
+        raise BlockingIOError(message)
+    if kind == "timeout":
+        raise TimeoutError(message)
     if kind in KINDS:
         raise SessionModelError(message, _STATUS_OF[KINDS[kind]])
     if kind == "bug":
@@ -206,7 +211,7 @@ def _check(answer: Mapping[str, Any]) -> None:
     raise SessionModelError(message, status_of(message))
 
 
-_STATUS_OF: Mapping[Kind, int] = {"unknown_model": 404, "auth": 401, "network": 408}
+_STATUS_OF: Mapping[Kind, int] = {"unknown_model": 404, "auth": 401}
 
 
 def status_of(message: str) -> int | None:
@@ -222,8 +227,13 @@ def _failure(error: OSError | SessionModelError | BrokenAnswer) -> Failure:
     if isinstance(error, TimeoutError):
         return Failure("network", "no answer in time")
     if isinstance(error, OSError):
-        return Failure("network", f"{GONE}: {error.strerror or error}")
+        what = BUSY if isinstance(error, BlockingIOError) else GONE
+        return Failure("network", f"{what}: {error.strerror or error}")
     return classify(error, now=time.time())
+
+
+def _is_no_failure(failure: Failure) -> bool:
+    return failure.said.startswith((GONE, BUSY))
 
 
 # -- lines ---------------------------------------------------------------------------------------------------------

@@ -15,11 +15,16 @@ SEND_SECONDS = 10.0
 ANSWER_GRACE_SECONDS = 5.0
 
 
-def ask(path: str, request: Mapping[str, Any], timeout_seconds: float) -> dict[str, Any]:
-    """The session's answer to a request, which may be an `error`. Raises OSError when nobody is there, or goes away."""
+def ask(path: str, request: Mapping[str, Any], timeout_seconds: float, within_seconds: float = 0.0) -> dict[str, Any]:
+    """The session's answer to a request, which may be an `error`. Raises OSError when nobody is there, or goes away.
+
+    timeout_seconds: of the request itself. within_seconds: together with its wait for others before it, if longer.
+    """
+    within = max(timeout_seconds, within_seconds)
     with _connected(path) as connection:
-        write_line(connection, {**request, "type": "ask", "timeout_seconds": timeout_seconds})
-        return _answer(connection, timeout_seconds + ANSWER_GRACE_SECONDS)
+        times = {"timeout_seconds": timeout_seconds, "within_seconds": within}
+        write_line(connection, {**request, "type": "ask", **times})
+        return _answer(connection, within + ANSWER_GRACE_SECONDS)
 
 
 def model_of(path: str) -> Mapping[str, Any] | None:

@@ -39,7 +39,7 @@ def test_a_question_reaches_the_extension_and_its_answer_the_worker_003_127(tmp_
             "text": "YOU OBSERVE",
         }
         (line,) = extension.lines
-        assert line["type"] == "ask" and line["id"] and line["messages"] == [] and 29 < line["timeout_seconds"] <= 30
+        assert line["type"] == "ask" and line["id"] and line["messages"] == [] and line["timeout_seconds"] == 30
 
 
 def test_it_says_who_would_think_without_asking_003_127(tmp_path: Path) -> None:
@@ -111,11 +111,31 @@ def test_one_that_is_busy_all_the_time_says_so(tmp_path: Path) -> None:
         first = threading.Thread(target=ask, args=(relay_path(store, KEY), {"system": ""}, 30))
         first.start()
         extension.wait_for("ask")
-        assert "busy" in ask(relay_path(store, KEY), {"system": ""}, 0.1)["error"]["message"]
+        assert ask(relay_path(store, KEY), {"system": ""}, 0.05, 0.1)["error"]["kind"] == "busy"
         assert extension.relay is not None
         extension.relay.answered({"type": "answer", "id": extension.of("ask")[0]["id"]})
         first.join(WAIT)
         assert not first.is_alive() and len(extension.of("ask")) == 1
+
+
+def test_the_time_in_which_others_are_asked_is_not_its_own(tmp_path: Path) -> None:
+    store = str(tmp_path / "s.db")
+    with relay_of(store, KEY, lambda line: None) as extension:
+        given: list[dict[str, Any]] = []
+        threads = [
+            threading.Thread(target=lambda: given.append(ask(relay_path(store, KEY), {"system": ""}, 20, 60)))
+            for _ in range(2)
+        ]
+        threads[0].start()
+        extension.wait_for("ask")
+        threads[1].start()
+        for number in (1, 2):
+            line = extension.wait_for("ask", number)[-1]
+            assert line["timeout_seconds"] == 20 and "within_seconds" not in line
+            assert extension.relay is not None
+            extension.relay.answered({"type": "answer", "id": line["id"], "text": str(number)})
+            threads[number - 1].join(WAIT)
+    assert [answer["text"] for answer in given] == ["1", "2"]
 
 
 def test_a_worker_that_dies_takes_its_question_back(tmp_path: Path) -> None:

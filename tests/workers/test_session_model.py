@@ -15,6 +15,7 @@ from jobs import WAIT, Clock
 from relays import FAKE, answered, relay_of
 
 from minutebook.errors import ProviderFailed, SpanFailed
+from minutebook.pipeline.notices import read_notices
 from minutebook.pipeline.status import SESSION_MIND, mind_in_use, read_status, role_errors
 from minutebook.settings import EXTRACTIVE, ModelChoice, Settings
 from minutebook.store.sqlite import SqliteStore
@@ -23,6 +24,7 @@ from minutebook.workers.engine import Engine
 from minutebook.workers.exchange import Message, Request
 from minutebook.workers.models import ask_model
 from minutebook.workers.models_accounts import accounts
+from minutebook.workers.models_cooldowns import resting
 from minutebook.workers.models_session import SESSION, output_limit, status_of
 
 NAME = "session/fake/fake-main"
@@ -263,6 +265,17 @@ def test_an_answer_that_is_none_is_the_provider_s_fault(bench: Bench, answer: An
     with pytest.raises(ProviderFailed) as caught:
         asked(bench, answer)
     assert caught.value.reason in ("server", "network")
+
+
+@pytest.mark.parametrize(("kind", "rests"), [("busy", False), ("gone", False), ("timeout", True)])
+def test_a_session_that_is_busy_or_gone_does_not_let_its_model_rest(bench: Bench, kind: str, rests: bool) -> None:
+    bench.settings = replace(NONE_SET, model_tries=3)
+    with bench.open(lambda line: {"error": {"kind": kind, "message": "no answer"}}) as extension:
+        bench.work()
+    assert len(extension.of("ask")) == 1, "not tried again at once"
+    found = resting(bench.store, ModelChoice(provider=SESSION, id="fake/fake-main"))
+    assert (found is not None) == rests and bool(read_notices(bench.store)) == rests
+    assert ("model_timeout_seconds" in bench.error()) == rests
 
 
 def test_odd_fields_of_an_answer_do_no_harm(bench: Bench) -> None:
