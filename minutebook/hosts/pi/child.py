@@ -103,7 +103,7 @@ class Child:
         self._key = f"{HOST}:{self._session}"
         resolved = self._resolved()
         zone = resolved.settings.zone or machine_zone()
-        intake = Intake(self._key, Path(text_of(line.get("file"))), header, zone)
+        intake = Intake(self._key, Path(text_of(line.get("file"))), header, zone, resolved.settings.ignore)
         there = intake.begin(self._opened())
         self._intake = intake
         self._relay = Relay(self.store_path, self._key, self._send)

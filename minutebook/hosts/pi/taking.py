@@ -43,8 +43,8 @@ class PipedWalk(PiWalk):
 class Intake:
     """One session's. file: its path, which may not be there yet. header: the first row of the file."""
 
-    def __init__(self, key: str, file: Path, header: Mapping[str, Any], zone: str) -> None:
-        self.key, self.file, self.zone = key, file, zone
+    def __init__(self, key: str, file: Path, header: Mapping[str, Any], zone: str, ignore: Sequence[str] = ()) -> None:
+        self.key, self.file, self.zone, self.ignore = key, file, zone, ignore
         self.behind = False
         self._moved = False
         self._header = header
@@ -80,7 +80,9 @@ class Intake:
 
     def _take_file(self, store: Store) -> bool:
         try:
-            done = deliver(store, "pi", self.file, zone=self.zone, seconds=BUDGET_SECONDS, key=self.key)
+            done = deliver(
+                store, "pi", self.file, zone=self.zone, seconds=BUDGET_SECONDS, key=self.key, ignore=self.ignore
+            )
         except BadTranscript:
             return False
         self.behind = not done.whole
@@ -96,5 +98,5 @@ class Intake:
     def _take_waiting(self, store: Store) -> None:
         if self._walk is not None and self._walk.head is not None and self._waiting:
             reading = Reading(head=self._walk.head, events=list(self._waiting))
-            done = deliver_reading(store, reading, path=str(self.file), zone=self.zone)
+            done = deliver_reading(store, reading, path=str(self.file), zone=self.zone, ignore=self.ignore)
             self._moved = self._moved or bool(done.branches)
