@@ -28,6 +28,7 @@ GROUPS = {
     "threads": "engine.threads_rows",
     "latency": "worker.latency_rows",
     "idle": "worker.idle_rows",
+    "hook": "hooks.rows",
     "pi": "pi.rows",
     "box": "box.rows",
     "http": "http.rows",

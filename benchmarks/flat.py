@@ -30,7 +30,7 @@ def build(path: Path, count: int) -> tuple[Store, Branch]:
     for number in range(count):
         writer.source(message(number))
     writer.flush()
-    append_memory(store, writer.branch, [memory_entry(entry) for entry in _memory(count)])
+    append_memory(store, writer.branch, [memory_entry(entry) for entry in memory(count)])
     return store, writer.branch
 
 
@@ -46,7 +46,8 @@ def length(store: Store, branch: Branch) -> int:
     return store.tip(source_stream(branch.key)).length
 
 
-def _memory(count: int) -> list[Entry]:
+def memory(count: int) -> list[Entry]:
+    """Observations and reflections about the first of so many source entries, and a fold that shows them."""
     observations = [_observation(at) for at in range(OBSERVED)]
     early = min(count, OBSERVED) // PER_BATCH
     entries = [
