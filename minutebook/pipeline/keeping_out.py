@@ -26,6 +26,9 @@ PAUSED, IGNORED = "paused", "ignored"
 CALL_PLACEHOLDER = '{"left_out":"it names an ignored path"}'
 RESULT_PLACEHOLDER = "[left out: the call names an ignored path]"
 
+PERSONS_COMMANDS = ("bash_execution", "local_command")
+"""custom_type of what a person ran with "!" in Pi and in Claude Code."""
+
 Event = SourceEntry | HostCompaction | ImportedMemory
 
 
@@ -121,10 +124,21 @@ class _Work:
         if entry.call_id in self.calls and entry.role == "tool_result":
             self.ignored += 1
             return replace(entry, parts=(Part(kind="text", text=RESULT_PLACEHOLDER),))
+        if entry.custom_type in PERSONS_COMMANDS:
+            return self._persons_command(entry)
         if not any(part.kind == "tool_call" for part in entry.parts):
             return entry
         parts = tuple(map(self._part, entry.parts))
         return entry if parts == entry.parts else replace(entry, parts=parts)
+
+    def _persons_command(self, entry: SourceEntry) -> SourceEntry:
+        """What a person ran inside the agent: the command with its output, or the output in an entry that follows."""
+        said = "\n".join(part.text for part in entry.parts)
+        if entry.parent not in self.calls and not names_ignored(said, self.rules.globs, self.folder):
+            return entry
+        self.ignored += 1
+        self.calls[entry.id] = None
+        return replace(entry, parts=(Part(kind="text", text=RESULT_PLACEHOLDER),))
 
     def _part(self, part: Part) -> Part:
         if part.kind != "tool_call" or not names_ignored(part.text, self.rules.globs, self.folder):

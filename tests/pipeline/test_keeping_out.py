@@ -119,6 +119,19 @@ def test_a_result_is_known_when_it_comes_in_another_delivery(store: Store) -> No
     assert texts(store, "neutral:s2") == ["of another session"]
 
 
+def test_what_a_person_ran_in_the_agent(store: Store) -> None:
+    def ran(text: str, id_: str, **more: str) -> SourceEntry:
+        return entry("custom", Part(kind="text", text=text), id=id_, **more)
+
+    pi = ran(f"Ran `cat secrets/prod.env`\n{SECRET}", "e1", custom_type="bash_execution")
+    claude = ran("<bash-input>cat ./secrets/prod.env</bash-input>", "e2", custom_type="local_command")
+    output = ran(f"<bash-stdout>{SECRET}</bash-stdout>", "e3", parent="e2", custom_type="local_command")
+    other = ran("<bash-input>ls</bash-input>", "e4", custom_type="local_command")
+    take(store, [pi, claude], IGNORE)
+    take(store, [output, other], IGNORE)
+    assert texts(store) == [RESULT_PLACEHOLDER] * 3 + ["<bash-input>ls</bash-input>"]
+
+
 def test_what_is_left_out_keeps_the_chain_whole(store: Store) -> None:
     """A result's entry stays, with its call, so that cuts at tool calls and parents are what they were."""
     read = call("Read", '{"path": "secrets/prod.env"}', call_id="c1", id="e1")
