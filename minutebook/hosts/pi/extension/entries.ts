@@ -1,7 +1,7 @@
 // Which entries of the session the child has not got yet, in the order of the session's file, and which of them count.
 import type { SessionEntry } from "@earendil-works/pi-coding-agent";
 
-const NEAR = 32; // the first source entry is among so many, or the child takes the tip
+const NEAR = 4; // one is enough, but for what Pi does not show its model
 
 // The entries after the cursor; all of them when it is none, or of another session.
 export function after(cursor: string | null, all: SessionEntry[]): SessionEntry[] {
@@ -21,11 +21,25 @@ export function slim(entry: SessionEntry): object {
 
 // Ids of the newest entries of the branch, newest first.
 export function leafIds(branch: SessionEntry[]): string[] {
-  return branch.slice(-NEAR).map((entry) => entry.id).reverse();
+  const found: string[] = [];
+  for (let at = branch.length - 1; at >= 0 && found.length < NEAR; at--) {
+    if (isSource(branch[at])) found.push(branch[at].id);
+  }
+  return found;
 }
 
 // Ids of the first entries that stay, oldest first.
 export function keptIds(branch: SessionEntry[], firstKept: string): string[] {
-  const at = branch.findIndex((entry) => entry.id === firstKept);
-  return at < 0 ? [firstKept] : branch.slice(at, at + NEAR).map((entry) => entry.id);
+  const found: string[] = [];
+  const from = branch.findIndex((entry) => entry.id === firstKept);
+  for (let at = from; from >= 0 && at < branch.length && found.length < NEAR; at++) {
+    if (isSource(branch[at])) found.push(branch[at].id);
+  }
+  return from < 0 ? [firstKept] : found;
+}
+
+// Whether the child keeps it as an entry of its own.
+function isSource(entry: SessionEntry): boolean {
+  if (entry.type === "message") return entry.message.role !== "system";
+  return entry.type === "custom_message" || entry.type === "branch_summary";
 }
