@@ -54,6 +54,18 @@ def boxed(folder: str) -> str:
     return f"$ om sync --once\n{came}\n$ om compact | head -{BOX_LINES}\n{''.join(shown)}"
 
 
+def installed(folder: str) -> str:
+    """What a person sees of an install into an agent that is on PATH."""
+    program = Path(folder) / "bin" / "claude"
+    program.parent.mkdir()
+    program.touch(0o755)
+    environ = {"HOME": folder, "PATH": str(program.parent)}
+    done = subprocess.run(
+        [str(OM), "install", "claude-code"], stdout=-1, stderr=subprocess.STDOUT, text=True, check=True, env=environ
+    )
+    return f"$ om install claude-code\n{done.stdout}"
+
+
 def outputs() -> dict[str, str]:
     """Name of a block → its text."""
     with tempfile.TemporaryDirectory() as folder:
@@ -65,9 +77,10 @@ def outputs() -> dict[str, str]:
         source = run("recall", "--store", store, record[1])
         status = run("status", "--store", store)
         box = boxed(folder)
+        install = installed(folder)
     shown = f"$ om search {' '.join(WORDS)}\n{found}\n$ om recall {record[1]}\n{source}"
     texts = {"make demo": demo, "om search, om recall": shown, "om status": status, "om sync": box}
-    return {**texts, "make eval": evaluated()}
+    return {**texts, "om install": install, "make eval": evaluated()}
 
 
 def main() -> None:

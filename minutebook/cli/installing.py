@@ -75,6 +75,7 @@ def install(
     showing.show_installed(done, target)
     for program in wiring.programs if installed else ():
         write(f"  + {shlex.join(program.argv)}")
+    sys.stdout.flush()
     for note in notes:
         remark(note)
 
