@@ -66,8 +66,11 @@ def worker(
 
     held = _held(place, hold)
     logging.basicConfig(format="om worker: %(message)s", level=logging.WARNING)
-    load(None, place.flags)  # a wrong value is said now; one of a project's file only holds up that project
+    # A wrong value is said now; one of a project's file only holds up that project.
+    settings = load(None, place.flags).settings
     place.check_store()
+    if held is not None and idle_exit is None:
+        idle_exit = settings.worker_idle_exit_seconds
     settings_for = ProjectSettings(place.flags)
     code = run_worker(
         place.url,

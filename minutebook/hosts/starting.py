@@ -12,7 +12,6 @@ import sys
 
 from minutebook.hosts.beside import WORKER_LOG, data_folder, lock_path, make_folder, open_log
 
-IDLE_EXIT_SECONDS = 120.0
 HOST_HANDLES = range(3, 256)
 """Where descriptors may be that the agent has left open for its hooks; a worker that kept them would hold it up."""
 FOLDER_VARIABLES = ("MINUTEBOOK_HOME", "MINUTEBOOK_CONFIG")
@@ -54,10 +53,13 @@ def hold(lock: int) -> bool:
 
 
 def _command(store_path: str, lock: int, idle_exit_seconds: float | None) -> list[str]:
-    """-I: nothing of the project's folder is imported."""
-    idle = IDLE_EXIT_SECONDS if idle_exit_seconds is None else idle_exit_seconds
-    python = [sys.executable, "-I", "-m", "minutebook"]
-    return [*python, "worker", "--store", store_path, "--hold", str(lock), "--idle-exit", f"{idle:g}"]
+    """Nothing of the project's folder or its PYTHONPATH is imported, and -s is not set: ours may be a user's install.
+
+    By default the setting says when it leaves.
+    """
+    idle = [] if idle_exit_seconds is None else ["--idle-exit", f"{idle_exit_seconds:g}"]
+    python = [sys.executable, "-E", "-P", "-m", "minutebook"]
+    return [*python, "worker", "--store", store_path, "--hold", str(lock), *idle]
 
 
 def _environment() -> dict[str, str]:

@@ -293,3 +293,16 @@ def test_what_an_agent_left_open_is_not_the_worker_s(agent: Agent, tmp_path: Pat
     assert done.returncode == 0 and agent.workers()
     assert os.read(ours, 1) == b""
     os.close(ours)
+
+
+def test_a_worker_that_a_hook_started_leaves_when_its_setting_says_so(agent: Agent) -> None:
+    agent.say("hello")
+    agent.environment["MINUTEBOOK_WORKER_IDLE_EXIT_SECONDS"] = "1"
+    agent.environment["MINUTEBOOK_FLUSH_IDLE_SECONDS"] = "1"
+    agent.hook("SessionEnd")
+    until(agent.is_taken_in)
+    until(lambda: not agent.workers())
+    assert not agent.bells and agent.holder() is None
+    agent.say("again")
+    agent.hook("Stop")
+    until(agent.is_taken_in)
