@@ -12,7 +12,7 @@ import minutebook
 from minutebook.errors import HostFailed
 from minutebook.hosts.codex import wiring
 from minutebook.hosts.codex.app_server import ListedHook, listed_hooks
-from minutebook.hosts.edits import JsonItems, Target, TomlTable
+from minutebook.hosts.edits import JsonItems, OwnFile, Target, TomlTable
 from minutebook.hosts.hook import ACTIONS
 
 PLUGIN = Path(minutebook.__file__).parent / "hosts" / "plugin" / "plugins" / "om"
@@ -62,7 +62,7 @@ def test_one_project(target: Target, tmp_path: Path):
 
 def test_as_a_plugin(target: Target):
     made = wiring.wiring(replace(target, plugin=True))
-    assert made.edits == ()
+    assert made.edits == (OwnFile(file=target.folder / "om-programs", content=b"/opt/my tools\n"),)
     assert [program.argv[1:] for program in made.programs] == [
         ("plugin", "marketplace", "add", str(target.package / "plugin")),
         ("plugin", "add", "om@minutebook"),
@@ -86,6 +86,9 @@ def test_the_plugins_description_names_its_parts():
         ("/x/om-hook codex Stop 2>/dev/null || true", True),
         ("'/my tools/om-hook' codex Stop", True),
         ("om-hook codex Stop", True),
+        ('sh "${CLAUDE_PLUGIN_ROOT}/run.sh" om-hook codex Stop 2>/dev/null || true', True),
+        ("sh /x/run.sh om-hook claude-code Stop", False),
+        ("sh", False),
         ("om-hook claude-code Stop", False),
         ("echo om-hook codex", False),
         ("om-hook", False),

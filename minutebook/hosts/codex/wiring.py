@@ -17,14 +17,14 @@ import json
 import os
 import shlex
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from minutebook.errors import HostFailed
 from minutebook.hosts.codex.app_server import ListedHook, listed_hooks
-from minutebook.hosts.edits import Edit, JsonItems, Program, Target, TomlTable, Wiring, guarded
+from minutebook.hosts.edits import Edit, JsonItems, OwnFile, Program, Target, TomlTable, Wiring, guarded
 
 MARKETPLACE, PLUGIN, SERVER = "minutebook", "om", "om"
 TURNS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SubagentStop")
@@ -38,8 +38,18 @@ LEAVING_SECONDS = 3
 CONTEXT_TOKENS = 200_000
 """additionalContextLimit: of what is longer (2,500 tokens by default) Codex cuts the middle out. A composition is whole
 or it is nothing, and has its own limit: compaction_max_tokens."""
-PASSED_ON = ("MINUTEBOOK_HOME", "MINUTEBOOK_STORE", "MINUTEBOOK_CONFIG", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
+PASSED_ON = (
+    "MINUTEBOOK_HOME",
+    "MINUTEBOOK_STORE",
+    "MINUTEBOOK_CONFIG",
+    "XDG_DATA_HOME",
+    "XDG_CONFIG_HOME",
+    "CODEX_HOME",
+)
 """Codex clears the environment of an MCP server but for these."""
+PROGRAMS_FILE = "om-programs"
+"""In Codex's folder: the folder of om and om-hook, for the plugin's script."""
+RUN = 'sh "${CLAUDE_PLUGIN_ROOT}/run.sh"'
 TRUST_BY_HAND = (
     "Codex runs a hook only once you have trusted it: start codex, which says that hooks need review, or type /hooks."
 )
@@ -54,34 +64,36 @@ def wiring(target: Target) -> Wiring:
     notes = (NEXT_SESSION,)
     trusting = partial(trust_edits, target)
     if target.plugin:
-        return Wiring(edits=(), programs=plugin_programs(target.package / "plugin"), notes=notes, afterwards=trusting)
+        noted = OwnFile(file=target.folder / PROGRAMS_FILE, content=f"{target.om_hook.rpartition('/')[0]}\n".encode())
+        programs = plugin_programs(target.package / "plugin")
+        return Wiring(edits=(noted,), programs=programs, notes=notes, afterwards=trusting)
     hooks = [
         JsonItems(file=folder / "hooks.json", path=("hooks", event), items=(group,))
-        for event, group in hook_groups(target.om_hook).items()
+        for event, group in hook_groups(partial(guarded, target.om_hook)).items()
     ]
     server = TomlTable(file=folder / "config.toml", path=("mcp_servers", SERVER), values=mcp_server(target.om))
     return Wiring(edits=(*hooks, server), notes=notes, afterwards=trusting)
 
 
-def hook_groups(om_hook: str) -> dict[str, dict[str, Any]]:
-    """Event → our matcher group. om_hook: the program's path, or its name where PATH has to find it."""
-    return {event: {"hooks": [_hook(om_hook, event)]} for event in EVENTS}
+def hook_groups(run: Callable[..., str]) -> dict[str, dict[str, Any]]:
+    """Event → our matcher group. run: the arguments of om-hook → a command line for a shell."""
+    return {event: {"hooks": [_hook(run, event)]} for event in EVENTS}
 
 
-def _hook(om_hook: str, event: str) -> dict[str, Any]:
+def _hook(run: Callable[..., str], event: str) -> dict[str, Any]:
     hook: dict[str, Any] = {
         "type": "command",
-        "command": guarded(om_hook, "codex", event),
+        "command": run("codex", event),
         "timeout": LEAVING_SECONDS if event == "SessionEnd" else HOOK_SECONDS,
     }
     return hook | ({"additionalContextLimit": CONTEXT_TOKENS} if event in ANSWERING else {})
 
 
-def mcp_server(om: str) -> dict[str, Any]:
+def mcp_server(om: str, *before: str) -> dict[str, Any]:
     """Our table [mcp_servers.om]. Its tools only read, so nobody has to approve each call."""
     return {
         "command": om,
-        "args": ["mcp", "--host", "codex"],
+        "args": [*before, "mcp", "--host", "codex"],
         "env_vars": list(PASSED_ON),
         "default_tools_approval_mode": "approve",
     }
@@ -125,11 +137,13 @@ def untrusted(listed: Iterable[ListedHook]) -> list[ListedHook]:
 
 
 def is_our_command(command: str) -> bool:
-    """Whether a hook's command line runs `<some folder>/om-hook codex`."""
+    """Whether a hook's command line runs `<some folder>/om-hook codex`, by the plugin's script or not."""
     try:
         words = shlex.split(command)
     except ValueError:
         return False
+    if words[:1] == ["sh"] and words[1:] and words[1].endswith("/run.sh"):
+        del words[:2]
     return len(words) > 1 and words[0].rpartition("/")[2] == "om-hook" and words[1] == "codex"
 
 
@@ -144,11 +158,14 @@ def _trusted(listed_hash: str) -> dict[str, Any]:
     return {"trusted_hash": own} | ({"trusted_content_hash": content} if content else {})
 
 
-def shipped(om_hook: str = "om-hook", om: str = "om") -> Mapping[str, str]:
+def shipped() -> Mapping[str, str]:
     """File → text of the plugin's parts that are Codex's own, as they lie in the package."""
-    server = {"mcpServers": {SERVER: mcp_server(om)}}
-    hooks = {"hooks": {event: [group] for event, group in hook_groups(om_hook).items()}}
-    return {"hooks/codex.json": _pretty(hooks), "codex-mcp.json": _pretty(server)}
+    groups = hook_groups(lambda *words: f"{RUN} om-hook {' '.join(words)} 2>/dev/null || true")
+    server = {**mcp_server("sh", "./run.sh", "om"), "cwd": "."}  # in its arguments Codex puts no variable in
+    return {
+        "hooks/codex.json": _pretty({"hooks": {event: [group] for event, group in groups.items()}}),
+        "codex-mcp.json": _pretty({"mcpServers": {SERVER: server}}),
+    }
 
 
 def _pretty(value: object) -> str:
