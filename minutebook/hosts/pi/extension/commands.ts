@@ -20,6 +20,7 @@ export function registerCommands(pi: ExtensionAPI, session: () => Session | unde
 
 async function show(session: Session | undefined, asked: object, ctx: ExtensionContext): Promise<void> {
   const told = await session?.request<Told>(asked, ctx, { ms: TELL_MS });
-  if (told?.text !== undefined) say(ctx, "info", told.text);
-  else say(ctx, "warning", told?.wrong ?? (told?.error ? `Minutebook: ${told.error}` : NO_ANSWER));
+  if (told?.text !== undefined) return say(ctx, "info", told.text);
+  const error = told?.error || session?.trouble;
+  say(ctx, "warning", told?.wrong ?? (error ? `Minutebook: ${error}` : NO_ANSWER));
 }

@@ -22,6 +22,7 @@ export class Session {
   private asking = new Asking();
   private cursor: string | null = null;
   private starts = 0;
+  trouble = ""; // why the session could not be opened: wrong settings, most often
   private off = process.env.MINUTEBOOK_OFF === "1";
   private told = new Set<string>();
 
@@ -98,7 +99,8 @@ export class Session {
       { ms: OPEN_MS },
     );
     this.cursor = opened?.cursor ?? null;
-    if (!opened || opened.error || opened.wrong) {
+    this.trouble = opened?.error ?? opened?.wrong ?? "";
+    if (!opened || this.trouble) {
       this.opened = undefined; // the next request tries again
       return false;
     }
