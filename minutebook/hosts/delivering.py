@@ -89,16 +89,18 @@ def deliver(
 ) -> Delivered:
     """Take a session's file in from where it was read to, in steps; idempotent, safe beside others that do the same.
 
-    zone: for a session whose host names none. seconds: no step begins later than so long after the first.
-    step_bytes: how much a step reads. key: of the session whose file it should be, where that is known; only saves a
-    look. ignore: the setting's globs. each: told what is kept of every step's reading; advance: file, bytes read, its
-    size. Raises BadTranscript of a file that cannot be read, StoreError.
+    zone: for a session whose host names none. seconds: no step begins later than so long after the first, once it has
+    come further. step_bytes: how much a step reads. key: of the session whose file it should be, where that is known;
+    only saves a look. ignore: the setting's globs. each: told what is kept of every step's reading; advance: file,
+    bytes read, its size. Raises BadTranscript of a file that cannot be read, StoreError.
     """
     until = None if seconds is None else time.monotonic() + seconds
     reader, delivered = reader_of(host), Delivered()
     session = read_before(store, reader, path, key)
     step = step_bytes or (STEP_BYTES if until is None else BUDGET_STEP_BYTES)
-    for whole, last in _steps(reader, path, session.cursor if session else None, step, advance):
+    cursor = session.cursor if session else None
+    begin = _offset(cursor or {})
+    for whole, last in _steps(reader, path, cursor, step, advance):
         reading = keep_out(store, whole, ignore)
         if each is not None:
             each(reading)
@@ -109,7 +111,8 @@ def deliver(
         delivered.recognised = delivered.recognised or whole.head is not None
         if delivered.purged or (whole.head is not None and reading.head is None):
             break  # nothing is noted of it, so that the next delivery begins here again
-        if not last and until is not None and time.monotonic() >= until:
+        moved = _offset(whole.cursor) != begin  # else a long record would be begun again each time
+        if moved and not last and until is not None and time.monotonic() >= until:
             delivered.whole = False
             break
     return delivered
