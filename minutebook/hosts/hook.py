@@ -8,6 +8,7 @@ for; what went wrong is one line in the hook log. Most hooks only ring the bell;
 # ruff: noqa: PTH110, PTH111, PTH117
 
 import _signal  # type: ignore[import-not-found]  # signal itself would load enum
+import gc
 import os
 import sys
 import time
