@@ -37,7 +37,7 @@ def test_it_asks_after_two_looks_and_tells_003_060_061_137(at_threshold: Talk) -
     assert [notice["text"] for notice in done["notices"]] == ["Minutebook: compaction complete"]
 
 
-def test_below_the_threshold_it_says_nothing_003_061(talk: Talk) -> None:
+def test_below_the_threshold_it_says_nothing_003_060_061(talk: Talk) -> None:
     talk.session.turns(3)
     assert look(talk) == (False, False, [])
 
