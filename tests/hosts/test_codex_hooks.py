@@ -170,6 +170,17 @@ def test_a_resumed_session_that_lost_it(session: Session):
     assert session.ask("SessionStart", source="resume") == ""
 
 
+def test_resumed_and_compacted_before_the_first_turn(session: Session):
+    """Codex then asks twice in that turn; between the two nothing is written into its file."""
+    session.remember("The export keeps its order.")
+    session.ask("PreCompact", trigger="manual")
+    session.compacts()
+    session.owe()
+    assert whole(session.ask("SessionStart", source="resume"))
+    assert session.ask("SessionStart", source="compact") == ""
+    assert session.ask("UserPromptSubmit", prompt="go on") == ""
+
+
 # -- commands ------------------------------------------------------------------------------------------------------
 
 

@@ -99,7 +99,7 @@ class CodexLab:
     def environ(self, **more: str) -> dict[str, str]:
         """Nothing of the machine's own: neither its home nor its proxies."""
         return {
-            "PATH": f"{PROGRAMS}:/usr/bin:/bin",
+            "PATH": f"{File(self.program).parent}:/usr/bin:/bin",
             "HOME": str(self.home),
             "CODEX_HOME": str(self.codex_home),
             "MINUTEBOOK_HOME": str(self.minutebook),
@@ -119,19 +119,13 @@ class CodexLab:
         text = CONFIG.format(head=head, url=self.api.url, plugins=str(plugins).lower(), project=self.project)
         self.config.write_text(text)
 
-    def wire(self, *, trust: bool = True, om_hook: str = str(PROGRAMS / "om-hook")) -> None:
-        """Our hooks and tools by hooks.json and config.toml, as an installer writes them."""
-        groups = wiring.hook_groups(om_hook)
-        self.hooks_file.write_text(json.dumps({"hooks": {event: [group] for event, group in groups.items()}}))
-        self.append({("mcp_servers", "om"): wiring.mcp_server(str(PROGRAMS / "om"))})
-        if trust:
-            self.trust()
+    def install(self, *options: str) -> None:
+        """As a person does it."""
+        self.om("install", "codex", *options)
 
-    def plug(self) -> None:
-        """The same by the plugin."""
-        for arguments in (("marketplace", "add", str(PLUGIN)), ("add", "om@minutebook")):
-            done = self.run("plugin", *arguments)
-            assert done.returncode == 0, done.stderr
+    def run_instead(self, program: File) -> None:
+        """Let hooks.json name another program for ours, and trust that."""
+        self.hooks_file.write_text(self.hooks_file.read_text().replace(str(PROGRAMS / "om-hook"), str(program)))
         self.trust()
 
     def trust(self) -> None:
@@ -169,7 +163,7 @@ class CodexLab:
         thread = next((event["thread_id"] for event in events if event.get("type") == "thread.started"), resume)
         return Run(done.returncode, thread, events, done.stderr)
 
-    def om(self, *arguments: str) -> str:
+    def om(self, *arguments: str, code: int = 0) -> str:
         """What an `om` command prints."""
         done = subprocess.run(
             [str(PROGRAMS / "om"), *arguments],
@@ -179,7 +173,7 @@ class CodexLab:
             text=True,
             timeout=SECONDS,
         )
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == code, done.stdout + done.stderr
         return done.stdout
 
     def path_of(self, key: str, *, typed: bool = True) -> list[str]:

@@ -86,7 +86,7 @@ def check_ids(lab: CodexLab, memory: str) -> list[str]:
 def test_forty_turns(lab: CodexLab, api: ScriptedResponses):
     """Through exec, resume and the app-server, compacted in the middle of a turn, before one, and by hand."""
     lab.configure(compact_at=COMPACT_AT)
-    lab.wire()
+    lab.install()
     thread = typed(lab, api, range(1, 6), full=(4,))
     with app_server(lab) as server:
         server.resume(thread)
@@ -107,7 +107,7 @@ def test_forty_turns(lab: CodexLab, api: ScriptedResponses):
 
 def test_by_plugin(lab: CodexLab, api: ScriptedResponses):
     lab.configure(compact_at=COMPACT_AT, plugins=True)
-    lab.plug()
+    lab.install("--plugin")
     thread = typed(lab, api, range(1, 4), full=(3,))
     check_ids(lab, memory_in(first_after(api, 0)))
     with app_server(lab) as server:
@@ -133,7 +133,7 @@ def typed(lab: CodexLab, api: ScriptedResponses, numbers: range, *, full: tuple[
 
 def test_a_resumed_session_keeps_it_and_a_new_one_has_none(lab: CodexLab, api: ScriptedResponses):
     lab.configure(compact_at=COMPACT_AT)
-    lab.wire()
+    lab.install()
     api.script.extend(replies(1))
     thread = lab.exec(prompt(1)).thread
     wait_until(lambda: caught_up(lab, 1))
@@ -149,7 +149,7 @@ def test_a_resumed_session_keeps_it_and_a_new_one_has_none(lab: CodexLab, api: S
 def test_a_resumed_session_that_lost_it_is_given_it_back(lab: CodexLab, api: ScriptedResponses):
     """Compacted by hand, and closed before the next turn asked for the memory."""
     lab.configure()
-    lab.wire()
+    lab.install()
     with app_server(lab) as server:
         thread = asked_twice(server, api)
         wait_until(lambda: caught_up(lab, 2))
@@ -157,6 +157,21 @@ def test_a_resumed_session_that_lost_it_is_given_it_back(lab: CodexLab, api: Scr
     lab.exec("Where were we?", resume=thread)
     memory_in(api.turns[-1])
     lab.exec("And now?", resume=thread)
+    memory_in(api.turns[-1])
+
+
+def test_a_start_hook_that_came_to_nothing(lab: CodexLab, api: ScriptedResponses):
+    """On a machine that was too busy for it: the next hook that can print gives the memory back."""
+    lab.configure(compact_at=COMPACT_AT)
+    lab.install("--no-trust")
+    lab.hooks_file.write_text(lab.hooks_file.read_text().replace("codex SessionStart", "codex Nothing"))
+    lab.trust()
+    api.script.extend(replies(1))
+    thread = lab.exec(prompt(1)).thread
+    wait_until(lambda: caught_up(lab, 1))
+    api.script.extend([replies(2, tokens=(FULL, 1_000))[0], *replies(3), Reply("And one more.")])
+    lab.exec(prompt(2), resume=thread)
+    assert OPENING not in first_after(api, 0).text
     memory_in(api.turns[-1])
 
 
@@ -170,7 +185,7 @@ def asked_twice(server: AppServer, api: ScriptedResponses) -> str:
 
 def test_recall_gives_the_exact_source(lab: CodexLab, api: ScriptedResponses):
     lab.configure(compact_at=COMPACT_AT)
-    lab.wire()
+    lab.install()
 
     def recall(asked: Asked) -> Reply:
         line = next(line for line in memory_in(asked).splitlines() if ID.match(line) and rule_of(1) in line)

@@ -1,7 +1,6 @@
 """Real Codex: forks, undone turns, sub-agents, commands, and a Codex that does not trust our hooks or finds none."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ def api(codex_api: ScriptedResponses) -> ScriptedResponses:
 @pytest.fixture
 def lab(codex_lab: CodexLab) -> CodexLab:
     codex_lab.configure()
-    codex_lab.wire()
+    codex_lab.install()
     return codex_lab
 
 
@@ -95,12 +94,13 @@ def test_a_sub_agent_has_a_ledger_of_its_own(lab: CodexLab, api: ScriptedRespons
 
 
 def test_what_nobody_trusted_does_not_run(lab: CodexLab, api: ScriptedResponses):
-    lab.configure()
-    lab.wire(trust=False)
+    lab.om("uninstall", "codex")
+    lab.install("--no-trust")
     assert len(wiring.untrusted(lab.hooks())) == len(wiring.EVENTS)
     assert lab.exec("Hello.").code == 0
     assert sessions(lab) == {} and not Path(f"{lab.store}.bells").exists()
-    lab.trust()
+    assert "Codex does not run 8 hooks of ours" in lab.om("doctor", code=1)
+    lab.install()
     assert wiring.untrusted(lab.hooks()) == []
     thread = lab.exec("Hello again.").thread
     wait_until(lambda: sessions(lab) == {f"codex:{thread}": 1})
@@ -115,17 +115,17 @@ def test_a_hook_that_was_changed_is_no_longer_trusted(lab: CodexLab):
 @pytest.mark.parametrize("left", ["nothing", "a broken program"])
 def test_without_minutebook_codex_goes_on(lab: CodexLab, api: ScriptedResponses, tmp_path: Path, left: str):
     """Uninstalled from under its hooks, or unable to start."""
-    lab.configure(compact_at=50_000)
     program = tmp_path / "bin" / "om-hook"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\necho broken >&2; exit 3\n")
-    program.chmod(0o700)
-    lab.wire(om_hook=str(program))
-    if left == "nothing":
-        shutil.rmtree(program.parent)
+    lab.configure(compact_at=50_000)
+    lab.run_instead(program)
+    if left != "nothing":
+        program.parent.mkdir()
+        program.write_text("#!/bin/sh\necho broken >&2; exit 3\n")
+        program.chmod(0o700)
     api.script.extend([Reply("", [shell("true")], 60_000), Reply("Done.")])
     run = lab.exec("Hello.")
     assert (run.code, run.said) == (0, ["Done."])
+    assert "broken" not in json.dumps(run.events)
     assert len(api.requests) == 3 and OPENING not in api.requests[-1].text
 
 

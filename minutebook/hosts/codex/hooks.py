@@ -58,7 +58,7 @@ def _late(event: str, payload: Payload, store_path: str) -> str:
     session = str(payload.get("session_id"))
     if not bell.owes_memory(store_path, HOST, session):
         return ""
-    text = _taken(payload, store_path) or _again(payload, store_path)
+    text = "".join(_taken(payload, store_path) or ()) or _again(payload, store_path)
     bell.settle(store_path, HOST, session)
     return injected(event, text)
 
@@ -77,8 +77,8 @@ def _before_compaction(payload: Payload, store_path: str) -> None:
 
 def _after_compaction(payload: Payload, store_path: str) -> str:
     handed_over = _taken(payload, store_path)
-    if handed_over:
-        return handed_over
+    if handed_over is not None:
+        return "".join(handed_over)
     with opened(store_path) as store:
         found = standing(store, HOST, payload)
         composition = compose_now(store, found.branch, found.settings) if found else None
@@ -88,9 +88,16 @@ def _after_compaction(payload: Payload, store_path: str) -> str:
 
 
 def _back(payload: Payload, store_path: str) -> str:
-    """A session that is resumed or forked: its context holds the memory, unless a compaction went by without us."""
+    """A session that is resumed or forked: its context holds the memory, unless a compaction went by without us.
+
+    One that is resumed and compacted by hand before its first turn asks twice in that turn: as resumed, then as
+    compacted. The second time nothing is left to say.
+    """
     _taken(payload, store_path)  # of a compaction that this makes good, or that never came to its end
-    return _again(payload, store_path)
+    text = _again(payload, store_path)
+    if text:
+        bell.write_handover(store_path, HOST, str(payload.get("session_id")), [])
+    return text
 
 
 def _again(payload: Payload, store_path: str) -> str:
@@ -102,9 +109,9 @@ def _again(payload: Payload, store_path: str) -> str:
     return composition.text if composition else ""
 
 
-def _taken(payload: Payload, store_path: str) -> str:
-    """What was handed over; it is told once."""
+def _taken(payload: Payload, store_path: str) -> list[str] | None:
+    """What was handed over, None where nothing was; it is told once."""
     session = str(payload.get("session_id"))
     parts = bell.read_handover(store_path, HOST, session)
     bell.remove_handover(store_path, HOST, session)
-    return parts[0] if parts else ""
+    return parts
