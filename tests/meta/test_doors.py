@@ -12,7 +12,12 @@ DOORS = {
     "due_roles": {"workers/engine.py", "workers/dispatching.py", "workers/runner.py", "pipeline/status.py"},
     "ask_model": {"workers/choosing.py"},
     "commit_outcome": {"workers/runner.py"},
-    "compose_memory": {"workers/replaying.py"},
+    "compose_memory": {
+        "hosts/answering.py",
+        "hosts/pi/composing.py",
+        "hosts/python_api.py",
+        "workers/replaying.py",
+    },
 }
 
 
