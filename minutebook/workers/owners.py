@@ -29,6 +29,13 @@ def is_dead(owner: str) -> bool:
         return True
     except OSError:  # it is there, and another user's
         return False
+    return _is_unreaped(number)
+
+
+def _is_unreaped(number: str) -> bool:
+    """Whether it has ended, and the process that started it has not looked yet; False where the system does not say."""
+    with suppress(OSError):
+        return Path(f"/proc/{number}/stat").read_bytes().rpartition(b")")[2].split()[:1] == [b"Z"]
     return False
 
 

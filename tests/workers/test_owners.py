@@ -1,6 +1,9 @@
 """Who is dead: told only of processes of this machine, whatever the others are called."""
 
+import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,3 +39,15 @@ def test_without_an_id_of_the_boot_the_network_address_tells_machines_apart(monk
     monkeypatch.setattr(Path, "read_text", unreadable)
     assert is_dead(numbered(new_owner(), NO_PROCESS)) and owners._boot()
     owners._boot.cache_clear()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not say it")
+def test_a_process_that_ended_and_was_not_looked_at_is_dead() -> None:
+    """What a long-lived process starts stays in the list of processes until that process looks at it, or ends."""
+    with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as child:
+        owner = numbered(new_owner(), child.pid)
+        assert not is_dead(owner) and not is_dead(new_owner())
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and is still there
+        os.kill(child.pid, 0)
+        assert is_dead(owner)
