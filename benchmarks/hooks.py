@@ -1,6 +1,5 @@
 """Hooks as an agent runs them: a console script in a venv of nothing but this package, each a process of its own."""
 
-import compileall
 import json
 import os
 import shutil
@@ -74,8 +73,7 @@ def installed(folder: Path) -> Installed:
     made.home.mkdir(parents=True)
     venv.create(made.folder, with_pip=False, symlinks=True)
     purelib = made.folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
-    shutil.copytree(PACKAGE, purelib / "minutebook", ignore=shutil.ignore_patterns("__pycache__"))
-    compileall.compile_dir(purelib, quiet=1, workers=1)
+    shutil.copytree(PACKAGE, purelib / "minutebook")  # what is compiled already, too
     made.script("om-hook", SCRIPT)
     made.script("om-hook-with-re", WITH_RE)
     return made
