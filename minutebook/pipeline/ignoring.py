@@ -1,4 +1,4 @@
-"""Globs of what is kept out, and whether a tool call's arguments name a path that one of them matches. Pure.
+"""Globs of what is kept out, and whether a tool call's arguments, or lines of its result, name what they match. Pure.
 
 A glob that begins with / or ~ is of the whole path, another one of its end: `.env`, `secrets/*.pem`, `~/clients`. * and
 ? stay inside a name, ** crosses folders. What matches a folder matches all that is in it. Upper and lower case are the
@@ -126,3 +126,25 @@ def _absolute(word: str, home: str, folder: str) -> str:
     if not word.startswith("/") and folder:
         word = f"{folder.rstrip('/')}/{word}"
     return posixpath.normpath(word) if "." in word or "//" in word or word.endswith("/") else word
+
+
+LINE_PLACEHOLDER = "[left out: of an ignored path]"
+_FOUND = re.compile(r"([^\s:][^:\n]{0,4096}?)(?::|-[0-9]{1,9}-)")
+"""A line of a search over files: its path, then a colon, or a line number between dashes."""
+_DIFF = re.compile(r"diff --git a/(.{1,4096}) b/(.{1,4096})")
+
+
+def without_ignored_lines(text: str, globs: Globs, folder: str) -> str:
+    """What a search or a diff over many files says, without the lines of ignored ones."""
+    if not globs or (":" not in text and "-" not in text):
+        return text
+    kept, hidden = [], False
+    for line in text.split("\n"):
+        if diff := _DIFF.match(line):
+            hidden = any(globs.match(_absolute(path.rstrip("\r"), globs.home, folder)) for path in diff.groups())
+            kept.append(LINE_PLACEHOLDER if hidden else line)
+        elif not hidden:
+            found = _FOUND.match(line)
+            ours = found is not None and globs.match(_absolute(found[1], globs.home, folder))
+            kept.append(LINE_PLACEHOLDER if ours else line)
+    return "\n".join(kept)

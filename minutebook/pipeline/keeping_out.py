@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from minutebook.pipeline.deliveries import HostCompaction, ImportedMemory, Reading, SessionHead
-from minutebook.pipeline.ignoring import NO_GLOBS, Globs, names_ignored
+from minutebook.pipeline.ignoring import NO_GLOBS, Globs, names_ignored, without_ignored_lines
 from minutebook.pipeline.pauses import Pause, covers, list_pauses
 from minutebook.pipeline.sessions import find_session, session_key
 from minutebook.records import Part, SourceEntry
@@ -124,12 +124,23 @@ class _Work:
         if entry.call_id in self.calls and entry.role == "tool_result":
             self.ignored += 1
             return replace(entry, parts=(Part(kind="text", text=RESULT_PLACEHOLDER),))
+        if entry.role == "tool_result":
+            return self._result(entry)
         if entry.custom_type in PERSONS_COMMANDS:
             return self._persons_command(entry)
         if not any(part.kind == "tool_call" for part in entry.parts):
             return entry
         parts = tuple(map(self._part, entry.parts))
         return entry if parts == entry.parts else replace(entry, parts=parts)
+
+    def _result(self, entry: SourceEntry) -> SourceEntry:
+        """Of a search over many files only the lines of ignored ones are left out."""
+        texts = [without_ignored_lines(part.text, self.rules.globs, self.folder) for part in entry.parts]
+        if texts == [part.text for part in entry.parts]:
+            return entry
+        self.ignored += 1
+        parts = tuple(replace(part, text=text) for part, text in zip(entry.parts, texts, strict=True))
+        return replace(entry, parts=parts)
 
     def _persons_command(self, entry: SourceEntry) -> SourceEntry:
         """What a person ran inside the agent: the command with its output, or the output in an entry that follows."""

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from minutebook.pipeline.ignoring import Globs, names_ignored
+from minutebook.pipeline.ignoring import LINE_PLACEHOLDER, Globs, names_ignored, without_ignored_lines
 
 HOME = "/home/ines"
 
@@ -83,6 +83,29 @@ def test_arguments_that_are_no_json_are_looked_at_as_text() -> None:
 def test_a_name_with_spaces() -> None:
     assert names_ignored('{"command": "cat \\"my notes/a b.txt\\""}', globs("my notes"), "/w")
     assert names_ignored('{"command": "cat my\\\\ notes/a"}', globs("my notes"), "/w")
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a.py:1:x\nsecrets/prod.env:3:KEY=1\nb.py:2:y", f"a.py:1:x\n{LINE_PLACEHOLDER}\nb.py:2:y"),
+        ("./secrets/prod.env-4-KEY=1\na.py-1-x", f"{LINE_PLACEHOLDER}\na.py-1-x"),
+        ("/w/app/secrets/prod.env:KEY=1", LINE_PLACEHOLDER),
+        (
+            "secrets/prod.env\nsecrets: none, see secrets/prod.env",
+            "secrets/prod.env\nsecrets: none, see secrets/prod.env",
+        ),
+        (
+            "diff --git a/secrets/prod.env b/secrets/prod.env\n+KEY=1\ndiff --git a/b.py b/b.py\n+x",
+            f"{LINE_PLACEHOLDER}\ndiff --git a/b.py b/b.py\n+x",
+        ),
+        ("plain text", "plain text"),
+        ("", ""),
+    ],
+)
+def test_lines_of_a_search_and_of_a_diff(text: str, left: str) -> None:
+    assert without_ignored_lines(text, globs("secrets/*.env"), "/w/app") == left
+    assert without_ignored_lines(text, globs(), "/w/app") == text
 
 
 def test_no_globs_keep_nothing_out() -> None:

@@ -16,7 +16,7 @@ from minutebook.hosts.delivering import deliver_reading
 from minutebook.pipeline.branches import Path as BranchPath
 from minutebook.pipeline.branches import load_branch
 from minutebook.pipeline.deliveries import HostCompaction, Reading, SessionHead
-from minutebook.pipeline.ignoring import Globs
+from minutebook.pipeline.ignoring import LINE_PLACEHOLDER, Globs
 from minutebook.pipeline.keeping_out import CALL_PLACEHOLDER, RESULT_PLACEHOLDER, Rules, is_ignored_project, kept_out
 from minutebook.pipeline.pauses import Pause, begin_pause, end_pauses
 from minutebook.pipeline.sessions import list_sessions, load_session
@@ -106,8 +106,10 @@ def test_a_call_that_names_an_ignored_path_keeps_neither_arguments_nor_result(st
     read = call("Read", '{"file_path": "/w/app/secrets/prod.env"}', call_id="c1", id="e1")
     other = call("Read", '{"file_path": "/w/app/README"}', call_id="c2", id="e2")
     take(store, [read, other, result(SECRET, call_id="c1", id="e3"), result("hello", call_id="c2", id="e4")], IGNORE)
-    assert texts(store) == [CALL_PLACEHOLDER, '{"file_path": "/w/app/README"}', RESULT_PLACEHOLDER, "hello"]
-    assert load_session(store, KEY).skipped == {"ignored": 2}
+    take(store, [result(f"a.py:1:x\nsecrets/prod.env:1:{SECRET}", call_id="c3", id="e5")], IGNORE)
+    assert texts(store)[:4] == [CALL_PLACEHOLDER, '{"file_path": "/w/app/README"}', RESULT_PLACEHOLDER, "hello"]
+    assert texts(store)[4:] == [f"a.py:1:x\n{LINE_PLACEHOLDER}"]
+    assert load_session(store, KEY).skipped == {"ignored": 3}
     assert b"prod.env" not in bytes_of(store_file(store))
 
 
