@@ -8,6 +8,7 @@ same. When in doubt, it matches.
 import json
 import posixpath
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +18,7 @@ _PATH_MAX_CHARACTERS = 4096
 _BETWEEN = re.compile(r"[\s\"'`=;|&<>(){}\[\],:@]+")
 _QUOTED = re.compile(r"\"([^\"\n]{1,4096})\"|'([^'\n]{1,4096})'")
 _DEEPEST = 50
+_FLAGS = re.IGNORECASE | re.DOTALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +48,27 @@ NO_GLOBS = Globs()
 def _compiled(globs: tuple[str, ...], home: str) -> Globs:
     if not globs:
         return Globs(home=home)
-    return Globs(re.compile("|".join(_regex(glob.strip(), home) for glob in globs), re.IGNORECASE | re.DOTALL), home)
+    return Globs(re.compile("|".join(_checked(glob.strip(), home) for glob in globs), _FLAGS), home)
 
 
-def _regex(glob: str, home: str) -> str:
+def _checked(glob: str, home: str) -> str:
+    """Its pattern; of one with a set that makes no sense, such as [z-a], a pattern of just these characters."""
+    pattern = _regex(glob, home)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            re.compile(pattern, _FLAGS)
+    except (re.error, FutureWarning):
+        return _regex(glob, home, literally=True)
+    return pattern
+
+
+def _regex(glob: str, home: str, *, literally: bool = False) -> str:
     if glob == "~" or glob.startswith("~/"):
         glob = home.rstrip("/") + glob[1:]
     body = glob.removesuffix("/**").rstrip("/").removeprefix("./")
     anywhere = "" if body.startswith("/") else "(?:.*/)?"
-    return f"{anywhere}{''.join(_pieces(body))}(?:/.*)?\\Z"
+    return f"{anywhere}{re.escape(body) if literally else ''.join(_pieces(body))}(?:/.*)?\\Z"
 
 
 def _pieces(glob: str) -> Iterator[str]:

@@ -40,6 +40,9 @@ def globs(*each: str) -> Globs:
         ("[", "/w/[", True),
         ("a+b(c)", "/w/a+b(c)", True),
         ("**", "/w/anything", True),
+        ("[z-a]", "/w/[z-a]", True),
+        ("a[--b]c", "/w/a[--b]c", True),
+        ("\\", "/w/\\", True),
     ],
 )
 def test_globs(glob: str, path: str, kept_out: bool) -> None:
