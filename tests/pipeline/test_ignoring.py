@@ -41,7 +41,7 @@ def globs(*each: str) -> Globs:
         ("a+b(c)", "/w/a+b(c)", True),
         ("**", "/w/anything", True),
         ("[z-a]", "/w/[z-a]", True),
-        ("a[--b]c", "/w/a[--b]c", True),
+        ("a[b||c]d", "/w/a[b||c]d", True),
         ("\\", "/w/\\", True),
     ],
 )
