@@ -2,13 +2,13 @@
 there, and where it parts, it forks. Its entries may come in pieces, or twice; it may never part at all.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from minutebook.pipeline.branches import Path, load_branch
 from minutebook.pipeline.deliveries import SessionHead
 from minutebook.pipeline.forks import fork_branch, fork_to_read, root_branch, subagent_branch
 from minutebook.pipeline.sessions import Session, find_session
-from minutebook.records import NOTE, Branch, Placed, SourceEntry
+from minutebook.records import HOST_SUMMARY, NOTE, Branch, Placed, SourceEntry
 from minutebook.store import codec
 from minutebook.store.kernel import Document, Put, Store
 
@@ -39,23 +39,29 @@ class Following:
         self.session.follows = []
         return fork_branch(self.store, owner, fork=matched, key=self.session.key, session=self.session, enters=True)
 
-    def origin_puts(self, branch: Branch, first: SourceEntry) -> list[Put]:
-        """The write by which a branch can be found by its first own entry; none for a sub-agent's, or if one has it.
+    def origin_puts(self, branch: Branch, entries: Sequence[SourceEntry], *, begins: bool) -> list[Put]:
+        """The writes by which a branch can be found by entries with which a copy of it may begin.
 
-        What was there when the entry was looked at decides: if a copy came in since, the write is stale, and the entry
-        is looked at again.
+        Those are its first own entry (begins: of these the first is it), and each summary of its host's: a copy of a
+        session that was compacted begins there. None for a sub-agent's, or where another branch has it. What was there
+        when the entry was looked at decides: if a copy came in since, the write is stale, and it is looked at again.
         """
-        return _origin_puts(branch, first, there=self._origin_document(first))
+        found = [entry for at, entry in enumerate(entries) if (begins and at == 0) or entry.custom_type == HOST_SUMMARY]
+        return [put for each in found for put in _origin_puts(branch, each, there=self._origin_document(each))]
 
     def _begins(self, entry: SourceEntry) -> bool:
-        """The same first entry at the same time; without a time, equal ids and words prove no copy."""
+        """The same first entry at the same time; without a time, equal ids and words prove no copy.
+
+        A copy of a session that was compacted begins with the summary, and with it shares all that came before.
+        """
         origin = self._origin(entry)
-        if origin is None or origin.parent or not entry.time:
+        summary = entry.custom_type == HOST_SUMMARY
+        if origin is None or (origin.parent and not summary) or not entry.time:
             return False
         placed = self._placed(origin.key, entry)
-        if placed is None or placed.position or placed.entry.time != entry.time:
+        if placed is None or (placed.position and not summary) or placed.entry.time != entry.time:
             return False
-        self._follow(origin, 1)
+        self._follow(origin, placed.position + 1)
         return True
 
     def _goes_on(self, entry: SourceEntry) -> bool:
@@ -73,7 +79,10 @@ class Following:
         """Where the copied session forked inside itself, the copy goes on along that branch."""
         key, matched = self.session.follows
         origin = self._origin(entry)
-        if origin is None or not 0 < origin.fork <= matched or self._placed(origin.key, entry) is None:
+        if origin is None or not 0 < origin.fork <= matched:
+            return False
+        placed = self._placed(origin.key, entry)
+        if placed is None or placed.position != origin.fork:
             return False
         if self._path(key).owner(origin.fork - 1).key != origin.parent:
             return False

@@ -376,7 +376,7 @@ class _Intake:
             [codec.source_item(entry, weight) for entry, weight in pending],
             expect_length=start,
             dirty=branch.key,
-            puts=[session_put(self.session), *(self._first_puts(branch, pending[0][0]) if start == 0 else ())],
+            puts=[session_put(self.session), *self._branch_puts(branch, pending, begins=start == 0)],
         )
         if isinstance(result, Stale):
             raise SessionMoved
@@ -386,7 +386,8 @@ class _Intake:
         self.done.versions += sum(bool(entry.version_of) for entry, _ in pending)
         self.moved.append(branch.key)
 
-    def _first_puts(self, branch: Branch, first: SourceEntry) -> list[Put]:
-        """With its first entry a root branch is written, and any branch can be found by that entry's id."""
-        there = branch.parent or find_branch(self.store, branch.key) is not None
-        return [*([] if there else [branch_put(branch)]), *self.following.origin_puts(branch, first)]
+    def _branch_puts(self, branch: Branch, pending: Sequence[tuple[SourceEntry, int]], *, begins: bool) -> list[Put]:
+        """With its first entry a root branch is written; any branch can be found by that entry's id, and by others."""
+        there = branch.parent or not begins or find_branch(self.store, branch.key) is not None
+        puts = self.following.origin_puts(branch, [entry for entry, _ in pending], begins=begins)
+        return [*([] if there else [branch_put(branch)]), *puts]

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from builders import concluded, observed, remember, reply, say
+from builders import concluded, entry, observed, remember, reply, say
 from ledgers import dump, ids_of, take, turns
 
 from minutebook.pipeline.branches import Path, list_branches, load_branch
@@ -11,7 +11,7 @@ from minutebook.pipeline.deliveries import HostCompaction, ImportedMemory
 from minutebook.pipeline.intake import mark_ended, own_branch
 from minutebook.pipeline.ledger import COMPACTED_AT, OBSERVER, read_memory
 from minutebook.pipeline.sessions import load_session
-from minutebook.records import DROPS, MemoryEntry
+from minutebook.records import DROPS, HOST_SUMMARY, MemoryEntry, Part, SourceEntry
 from minutebook.store.kernel import Store
 
 COPY = "neutral:copy"
@@ -33,6 +33,31 @@ def test_a_copy_forks_where_it_parts(store: Store) -> None:
     assert (branch.parent, branch.fork, branch.lineage, branch.session) == ("neutral:s1", 6, "neutral:s1", "copy")
     assert path_ids(store, COPY) == [*numbers(0, 6), "x", "y"]
     assert ids_of(store) == numbers(0, 6)
+
+
+def summary(id_: str = "s") -> SourceEntry:
+    text = Part(kind="text", text="the story so far")
+    return replace(entry("custom", text, id=id_, custom_type=HOST_SUMMARY), time="2026-05-02T11:00:00Z")
+
+
+def test_a_copy_of_a_compacted_session_begins_with_its_summary_and_shares_all_before(store: Store) -> None:
+    """Claude Code copies the summary, then what was kept (which stood before it), then what came after."""
+    first = take(store, [*turns(6), HostCompaction(id="c", after="e5"), summary(), *turns(2, 6)])
+    remember(store, load_branch(store, first.session), observations=[observed("early")], covers=4)
+    copied = [summary(), *turns(1, 5), *turns(2, 6)]
+    for piece in (copied[:2], copied, [*copied, say("other way", id="x", parent="e7")]):
+        take(store, piece, "copy")
+    branch = load_branch(store, COPY)
+    assert (branch.parent, branch.fork) == ("neutral:s1", 9)
+    assert path_ids(store, COPY) == [*numbers(0, 6), "s", "e6", "e7", "x"]
+    assert [each.covers for each in read_memory(store, branch)] == [4]
+    assert store.tip(f"m:{COPY}").marks[COMPACTED_AT] == 6
+
+
+def test_an_equal_summary_at_another_time_is_no_copy(store: Store) -> None:
+    take(store, [*turns(6), summary()])
+    take(store, [replace(summary(), time="2026-05-02T12:00:00Z"), say("x", id="x")], "copy")
+    assert load_branch(store, COPY).parent == ""
 
 
 def test_a_copy_in_pieces_and_twice_is_the_same(store: Store) -> None:

@@ -213,6 +213,9 @@ class _ClaudeWalk(Walk):
         )
 
     def _compaction(self, data: dict[str, Any], first_kept: str = "") -> None:
+        if not self.last:  # of the session that this one copied from there on
+            self.skip("compact_boundary")
+            return
         time = iso_time(data.get("timestamp"))
         self.events.append(HostCompaction(id=_row_id(data), first_kept=first_kept, after=self.last, time=time))
 
