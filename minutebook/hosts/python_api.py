@@ -143,7 +143,7 @@ class Session:
         head = SessionHead(host=HOST, session=self.name, project=str(self.project), zone=self.zone)
         reading = Reading(head=head, events=[*entries])
         done = deliver_reading(self.store, reading, zone=self.zone, ignore=self.settings.ignore)
-        self._recorded.took(said, whole=not anew)
+        self._recorded.took(whole=not anew)
         if done.new:
             self._wake()
         return done.new

@@ -33,7 +33,8 @@ class Recorded:
         self.places: list[int] = []
         self.window = 0
         self.whole = False
-        self.last: tuple[str, ...] = ()
+        self.last: list[str] = []
+        self.given: list[str] = []
 
     @property
     def keys(self) -> list[str]:
@@ -43,7 +44,7 @@ class Recorded:
         """Entries for what is new. anew: all of it. whole: it is seen from the list that it is a whole one."""
         self._refresh()
         self._learn(said)
-        keys = [each.key for each in said]
+        self.given = keys = [each.key for each in said]
         known = self.keys
         if anew:
             start, after = 0, len(known)
@@ -52,17 +53,17 @@ class Recorded:
             start, after = found.start, found.after
         before = self.ids[after - 1] if after else self.key
         entries = []
-        for each in said[start:]:
-            entry = _entry(each, before, time, moved=after < len(known), first=before == self.key)
+        for each, key in zip(said[start:], keys[start:], strict=True):
+            entry = _entry(each, key, before, time, moved=after < len(known), first=before == self.key)
             entries.append(entry)
             before = entry.id
         return entries
 
-    def took(self, said: Sequence[Said], *, whole: bool) -> None:
-        """Remember of a list that was recorded whether the next one is likely to be a whole one again."""
-        keys = tuple(each.key for each in said)
-        self.whole = whole and (self.whole or (0 < len(self.last) < len(keys) and keys[: len(self.last)] == self.last))
-        self.last = keys
+    def took(self, *, whole: bool) -> None:
+        """The list that was last asked about is recorded: remember whether the next one is likely a whole one again."""
+        last, given = self.last, self.given
+        self.whole = whole and (self.whole or (0 < len(last) < len(given) and given[: len(last)] == last))
+        self.last = given
 
     def standing(self, said: Sequence[Said], first: int) -> tuple[int, str]:
         """Position and id of the piece at this index of a list that was just recorded, or of the next one known."""
@@ -109,9 +110,9 @@ class Recorded:
             del self.tools[next(iter(self.tools))]
 
 
-def _entry(said: Said, before: str, time: str, *, moved: bool, first: bool) -> SourceEntry:
+def _entry(said: Said, key: str, before: str, time: str, *, moved: bool, first: bool) -> SourceEntry:
     return SourceEntry(
-        id=f"{said.key}.{content_id(before, said.key)[:8]}",
+        id=f"{key}.{content_id(before, key)[:8]}",
         parent=None if first else before,
         role=said.role,
         time=time,

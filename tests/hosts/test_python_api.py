@@ -5,10 +5,12 @@ import threading
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from builders import concluded, observed, remember
+from hookkit import Agent
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from programs_lists import SHAPES, Program, calls_and_answers, programs
@@ -203,6 +205,35 @@ def test_threads_that_record_the_same_list_record_it_once(session: minutebook.Se
         thread.join()
     session.record(messages)
     assert [entry_text(entry) for entry in entries_of(session)] == [each["content"] for each in messages]
+
+
+def test_messages_of_litellm_as_they_are(session: minutebook.Session, litellm: ModuleType) -> None:
+    """Its own objects in the list, as a program puts the model's answer there; and they stay what they are."""
+    call = {"id": "c1", "type": "function", "function": {"name": "run", "arguments": '{"cmd": "ls"}'}}
+    answer = litellm.Message(role="assistant", content=None, tool_calls=[call], reasoning_content="look first")
+    result = {"role": "tool", "tool_call_id": "c1", "content": "a.txt"}
+    messages: list[Any] = [{"role": "user", "content": "list " + "x" * 400}, answer, result]
+    assert (session.record(messages), session.record(messages)) == (3, 0)
+    texts = [entry_text(entry) for entry in entries_of(session)]
+    assert texts[1:] == ['[thinking]\nlook first\n[call run {"cmd":"ls"}]', "a.txt"]
+    assert entries_of(session)[2].tool_name == "run"
+    learn(session, "files were listed")
+    new = session.compact(messages, keep_recent_tokens=5)
+    assert new[0]["content"].startswith(OPENING) and new[1] is answer and new[2] is result
+
+
+def test_a_worker_starts_by_itself_and_makes_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the hooks of agents start it; it reads the project's file."""
+    agent = Agent(tmp_path)
+    monkeypatch.setenv("MINUTEBOOK_HOME", str(agent.home))
+    (tmp_path / ".minutebook.toml").write_text("observe_after_tokens = 50\n")
+    try:
+        with minutebook.Session("s1", project=tmp_path) as session:
+            session.record([{"role": "user", "content": "Please keep the retry budget at 7. " + "words " * 100}])
+            assert session.wait(60)
+            assert session.status()["observations"]["recorded"] > 0
+    finally:
+        agent.end_workers()
 
 
 # -- compacting --------------------------------------------------------------------------------------------------------
