@@ -180,12 +180,30 @@ def test_pi_that_goes_in_the_middle_loses_nothing_003_127(lab: PiLab, how: str) 
     assert any("use port 8001" in held.record.content for held in memory(lab).observations.values())
 
 
+def test_a_worker_that_is_killed_in_the_middle_takes_its_question_back_003_127(lab: PiLab) -> None:
+    """Pi aborts the request; the next worker asks anew, and each thing is recorded once."""
+    slow = iter([True])
+    lab.server.defaults["observer"] = lambda asked: (
+        Answer(text="Done.", delay=20) if next(slow, False) else observe(asked)
+    )
+    with lab.rpc() as pi:
+        turn(lab, pi)
+        until(lambda: lab.server.asked("observer"), "the first request")
+        for worker in lab.processes("worker"):
+            os.kill(worker, signal.SIGKILL)
+        until(lambda: not lab.processes("worker"), "the worker to be gone")
+        turn(lab, pi, 2)
+        until(lambda: covered(lab), "the memory of both turns")
+        assert [event for event in pi.events if event["type"] == "extension_error"] == []
+    assert minds(lab) == {MIND} and len(memory(lab).observations) == 4
+
+
 @pytest.mark.parametrize(
-    ("fault", "said"),
-    [(faults.bad_key(), "401"), (faults.no_such_model(), "404")],
+    "fault",
+    [faults.bad_key(), faults.no_such_model()],
     ids=["key", "model"],
 )
-def test_without_a_usable_key_the_extractive_mind_works_003_127(lab: PiLab, fault: Any, said: str) -> None:
+def test_without_a_usable_key_the_extractive_mind_works_003_127(lab: PiLab, fault: Any) -> None:
     lab.server.defaults["observer"] = fault
     with lab.rpc() as pi:
         turn(lab, pi)
