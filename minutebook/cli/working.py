@@ -2,6 +2,7 @@
 
 import logging
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,23 +67,24 @@ def worker(
 
     held = _held(place, hold)
     logging.basicConfig(format="om worker: %(message)s", level=logging.WARNING)
-    # A wrong value is said now; one of a project's file only holds up that project.
-    settings = load(None, place.flags).settings
-    place.check_store()
-    if held is not None and idle_exit is None:
-        idle_exit = settings.worker_idle_exit_seconds
-    settings_for = ProjectSettings(place.flags)
-    code = run_worker(
-        place.url,
-        roles or ROLES,
-        concurrency,
-        until_idle,
-        idle_exit,
-        settings_for=settings_for,
-        intake=_intake(place, settings_for),
-        health=health,
-        hold=held,
-    )
+    with held or nullcontext():
+        # A wrong value is said now; one of a project's file only holds up that project.
+        settings = load(None, place.flags).settings
+        place.check_store()
+        if held is not None and idle_exit is None:
+            idle_exit = settings.worker_idle_exit_seconds
+        settings_for = ProjectSettings(place.flags)
+        code = run_worker(
+            place.url,
+            roles or ROLES,
+            concurrency,
+            until_idle,
+            idle_exit,
+            settings_for=settings_for,
+            intake=_intake(place, settings_for),
+            health=health,
+            hold=held,
+        )
     ctx.exit(code)
 
 

@@ -1,7 +1,8 @@
 """Starting the one worker of a store: it inherits a locked file, so whatever races, there is one.
 
 The lock belongs to the open file, not to a process: it passes to the worker with the descriptor, and is free the
-moment that the worker is gone, however it went.
+moment that the worker is gone, however it went. The file says how it is: STARTING, the worker's process id, FAILED, or
+nothing after one that left in order.
 """
 # No pathlib: it alone costs a hook as much as the start of the interpreter.
 # ruff: noqa: PTH100, PTH111, PTH120
@@ -9,9 +10,13 @@ moment that the worker is gone, however it went.
 import fcntl
 import os
 import sys
+import time
 
 from minutebook.hosts.beside import WORKER_LOG, data_folder, lock_path, make_folder, open_log
 
+STARTING, FAILED = "?", "!"
+RESTART_SECONDS = 10.0
+"""After a worker that could not begin the next one is not started sooner: it would fail at each hook of an agent."""
 HOST_HANDLES = range(3, 256)
 """Where descriptors may be that the agent has left open for its hooks; a worker that kept them would hold it up."""
 FOLDER_VARIABLES = ("MINUTEBOOK_HOME", "MINUTEBOOK_CONFIG")
@@ -24,8 +29,9 @@ def start(store_path: str, idle_exit_seconds: float | None = None) -> bool:
     """
     lock = open_lock(store_path)
     try:
-        if not hold(lock):
+        if not hold(lock) or _failed_lately(lock):
             return False
+        say(lock, STARTING)
         _spawn(_command(store_path, lock, idle_exit_seconds), lock)
         return True
     finally:
@@ -50,6 +56,21 @@ def hold(lock: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def say(lock: int, text: str) -> None:
+    """Write how it is into the locked file, as far as that goes."""
+    try:
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, text.encode(), 0)
+    except OSError:
+        return
+
+
+def _failed_lately(lock: int) -> bool:
+    if os.pread(lock, 1, 0).decode("ascii", "replace") not in (STARTING, FAILED):
+        return False
+    return 0 <= time.time() - os.fstat(lock).st_mtime < RESTART_SECONDS
 
 
 def _command(store_path: str, lock: int, idle_exit_seconds: float | None) -> list[str]:

@@ -1,15 +1,19 @@
 """The lock by which there is one worker that hooks started: this process inherited it, open and locked."""
 
 import os
-from contextlib import suppress
+from types import TracebackType
+from typing import Self
 
 from minutebook.errors import BadInput
 from minutebook.hosts.bell import lock_path
-from minutebook.hosts.starting import hold
+from minutebook.hosts.starting import FAILED, hold, say
 
 
 class Hold:
-    """A locked descriptor. While it is held no hook starts a worker. The file says which process holds it."""
+    """A locked descriptor. While it is held no hook starts a worker. The file says which process holds it.
+
+    As a context: an error that leaves it is noted, so that hooks do not start the next one at once.
+    """
 
     def __init__(self, handle: int, store_path: str) -> None:
         """Raises BadInput of a descriptor that is not that of the store's lock file, or which another has locked."""
@@ -25,21 +29,23 @@ class Hold:
         if not self.take():
             raise BadInput(f"--hold {handle}: another worker has {path}")
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if kind is not None and not issubclass(kind, (SystemExit, KeyboardInterrupt)):
+            say(self._handle, FAILED)
+
     def take(self) -> bool:
         """Hold it (again); False where another worker was started meanwhile."""
         if not hold(self._handle):
             return False
-        self._say(str(os.getpid()))
+        say(self._handle, str(os.getpid()))
         return True
 
     def release(self) -> None:
         """Whoever rings from here on may start another worker."""
         import fcntl
 
-        self._say("")
+        say(self._handle, "")
         fcntl.flock(self._handle, fcntl.LOCK_UN)
-
-    def _say(self, text: str) -> None:
-        with suppress(OSError):
-            os.ftruncate(self._handle, 0)
-            os.pwrite(self._handle, text.encode(), 0)

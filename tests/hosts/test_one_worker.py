@@ -306,3 +306,22 @@ def test_a_worker_that_a_hook_started_leaves_when_its_setting_says_so(agent: Age
     agent.say("again")
     agent.hook("Stop")
     until(agent.is_taken_in)
+
+
+def test_a_worker_that_cannot_begin_is_not_started_at_each_hook(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store is a newer one's, say; after a while it is tried again, and nothing is lost."""
+    agent.say("hello")
+    Path(agent.store).parent.mkdir(parents=True)
+    Path(agent.store).write_text("no store at all, and much longer than the head of one would be" * 50)
+    agent.hook("Stop")
+    lock = Path(lock_path(agent.store))
+    until(lambda: lock.read_text() == starting.FAILED and not agent.workers())
+    log = agent.home / "worker.log"
+    said = log.read_text()
+    for _ in range(3):
+        assert agent.hook("Stop").returncode == 0
+    assert log.read_text() == said and lock.read_text() == starting.FAILED and not agent.log
+    Path(agent.store).unlink()
+    os.utime(lock, (0, 0))
+    agent.hook("Stop")
+    until(agent.is_taken_in)
