@@ -65,8 +65,17 @@ def _host(
     if not scopes and (host_folder(host, environ).is_dir() or which(PROGRAMS[host])):
         yield Check(host, "info", f"Minutebook is not in {TITLES[host]}; `om install {host}` puts it there")
     yield from twice(host, scopes)
+    if host == "claude-code" and any(_json(file).get("disableAllHooks") is True for file in _settings(scopes)):
+        yield Check(host, "fail", "its settings say disableAllHooks: no hook runs", "take disableAllHooks out")
     if host == "codex" and scopes:
         yield codex_trust(scopes[0], project, environ)
+
+
+def _settings(scopes: list[Target]) -> list[Path]:
+    """Where Claude Code looks for them."""
+    files = [scope.folder / "settings.json" for scope in scopes[:1]]
+    names = ("settings.json", "settings.local.json")
+    return [*files, *(scope.project / ".claude" / name for scope in scopes if scope.project for name in names)]
 
 
 def _is_in(target: Target) -> bool:

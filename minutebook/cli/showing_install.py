@@ -1,6 +1,7 @@
 """What `om install` says: which files, what next, what is missing."""
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import unified_diff
@@ -80,6 +81,8 @@ def said_of(edits: Sequence[Edit]) -> str:
 def what_is_missing(host: str, project: Path) -> list[str]:
     """What would be better with it, and what has to be so for the agent too."""
     found = []
+    if "/archive-v" in sys.executable:
+        found.append("This is a temporary om of uvx: `uv tool install minutebook`, and then `om install` again.")
     if which(PROGRAMS[host]) is None:
         found.append(f"{PROGRAMS[host]} is not on PATH here; the files are ready for it.")
     for name in PLACES:

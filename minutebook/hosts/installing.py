@@ -23,6 +23,7 @@ from minutebook.hosts.installing_files import (
     one_at_a_time,
     read_host_file,
     remove_empty,
+    remove_temporary,
     write_whole,
 )
 from minutebook.hosts.installing_plan import Known, Planned, digest_of, planned, taken_out
@@ -188,6 +189,7 @@ def _apply(
             _save(data, {**before, record.key: record})
         for plan in plans:
             path = plan.file
+            remove_temporary(path)
             if plan.changes:
                 writing.write(path, plan.before, plan.after, _mode(record or gone))
         path = str(data)

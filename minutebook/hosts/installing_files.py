@@ -39,9 +39,8 @@ def write_whole(path: str, content: bytes, mode: int) -> None:
     """Put the file in place by a rename; one that is there keeps its mode. Raises OSError, and leaves nothing then."""
     with contextlib.suppress(FileNotFoundError):
         mode = stat.S_IMODE(os.stat(path).st_mode)  # noqa: PTH116
-    folder, name = os.path.split(path)
-    new = os.path.join(folder, f".{name}.om{os.getpid()}")  # noqa: PTH118
-    _unlink(new)
+    new = temporary_of(path)
+    remove_temporary(path)
     try:
         with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
             file.write(content)
@@ -50,9 +49,21 @@ def write_whole(path: str, content: bytes, mode: int) -> None:
             os.fsync(file.fileno())
         os.replace(new, path)  # noqa: PTH105
     except OSError:
-        _unlink(new)
+        remove_temporary(path)
         raise
-    sync_folder(folder)
+    sync_folder(os.path.dirname(path))  # noqa: PTH120
+
+
+def temporary_of(path: str) -> str:
+    """Where a file is written before it takes its place. One name: the next install removes what a killed one left."""
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}.om-install")  # noqa: PTH118
+
+
+def remove_temporary(path: str) -> None:
+    """Without a word where there is none."""
+    with contextlib.suppress(OSError):
+        os.unlink(temporary_of(path))  # noqa: PTH108
 
 
 def sync_folder(folder: str) -> None:
@@ -130,8 +141,3 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
 def failed(path: str, error: OSError) -> MinutebookError:
     """What could not be written, in our words."""
     return MinutebookError(f"{path}: cannot be written: {error.strerror or error}; everything is as it was")
-
-
-def _unlink(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)  # noqa: PTH108

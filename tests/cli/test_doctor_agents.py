@@ -118,6 +118,13 @@ def test_by_two_ways_at_once(om: Om, home: Path) -> None:
     assert doctor(om)["pi"].fix == "om uninstall pi --project"
 
 
+def test_an_agent_that_runs_no_hooks(om: Om, home: Path) -> None:
+    om("install", "claude-code", code=0)
+    settings = home / ".claude" / "settings.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "disableAllHooks": True}))
+    assert "disableAllHooks" in doctor(om)["claude-code"].said
+
+
 def test_an_agent_in_which_nothing_is_noted_is_found_by_its_files(om: Om, home: Path, tmp_path: Path) -> None:
     om("install", "claude-code", code=0)
     (tmp_path / "data" / RECORD).unlink()

@@ -11,6 +11,16 @@ from minutebook.hosts.edits import Edit, JsonItems, JsonValue, OwnFile, Target, 
 from minutebook.hosts.installing import Done
 
 TIME = "2026-05-02T10:30:00Z"
+SETTINGS = """{
+    "model": "opus",
+    "hooks": {
+        "Stop": [ { "hooks": [ { "type": "command", "command": "say done" } ] } ],
+        "Other": []
+    },
+    "permissions": {"allow": ["Bash(ls:*)"]}
+}
+"""
+CONFIG = '# mine\nmodel = "gpt-5.5"   # good\n\n[mcp_servers.other]\ncommand = "x"\n'
 
 
 @dataclass

@@ -1,34 +1,20 @@
 """Minutebook into the files of a host and out again, on real files."""
 
 import json
-import os
 import stat
 import tempfile
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from installkit import Host
+from installkit import CONFIG, SETTINGS, Host
 
-from minutebook.errors import BadInput, MinutebookError
-from minutebook.hosts import installing_files
+from minutebook.errors import BadInput
 from minutebook.hosts.edits import JsonItems, JsonValue, OwnFile, TomlTable
 from minutebook.hosts.installing_record import RECORD, read_records
-
-SETTINGS = """{
-    "model": "opus",
-    "hooks": {
-        "Stop": [ { "hooks": [ { "type": "command", "command": "say done" } ] } ],
-        "Other": []
-    },
-    "permissions": {"allow": ["Bash(ls:*)"]}
-}
-"""
-CONFIG = '# mine\nmodel = "gpt-5.5"   # good\n\n[mcp_servers.other]\ncommand = "x"\n'
 
 
 @pytest.fixture
@@ -161,79 +147,6 @@ def test_a_byte_order_mark_and_line_ends_are_kept(host: Host) -> None:
     assert after.startswith(b"\xef\xbb\xbf") and after.count(b"\n") == after.count(b"\r\n")
     host.uninstall()
     assert host.settings.read_bytes() == text.encode()
-
-
-# -- what cannot be changed ----------------------------------------------------------------------------------------
-
-
-BROKEN: dict[str, tuple[Callable[[Host], Any], str]] = {
-    "json": (lambda host: host.write('{\n  "a": 1,\n}'), r"settings.json:3: no valid JSON"),
-    "toml": (lambda host: host.write(config='a = 1\nb = "x\n'), r"config.toml:2: no valid TOML"),
-    "bytes": (lambda host: host.settings.write_bytes(b'{\n"a": "\xff"}'), r"settings.json:2: no UTF-8"),
-    "a list": (lambda host: host.write("[]"), r"settings.json:1: no JSON object"),
-    "no list": (lambda host: host.write('{"hooks": {"Stop": {}}}'), r"hooks.Stop is no list"),
-    "no object": (lambda host: host.write('{"hooks": 1}'), r"hooks is no object"),
-    "a foreign server": (lambda host: host.write('{"servers": {"om": {"command": "x"}}}'), r"is not Minutebook's"),
-    "a foreign table": (lambda host: host.write(config='[mcp_servers.om]\ncommand = "x"\n'), r"is not Minutebook's"),
-    "a foreign command": (lambda host: _write(host.command, "my own"), r"status.md: is there"),
-    "a folder": (lambda host: (host.settings.unlink(), host.settings.mkdir()), r"settings.json: not a regular file"),
-    "a pipe": (lambda host: (host.config.unlink(), os.mkfifo(host.config)), r"config.toml: not a regular file"),
-}
-
-
-def _write(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True)
-    file.write_text(text)
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_a_file_that_cannot_be_changed_is_named_and_nothing_is_written(host: Host, name: str) -> None:
-    spoil, said = BROKEN[name]
-    spoil(host)
-    before = host.files()
-    with pytest.raises(BadInput, match=said):
-        host.install()
-    assert host.files() == before
-    assert not (host.data / RECORD).exists() and not (host.data / "backups").exists()
-
-
-@pytest.mark.parametrize("failing", ["config.toml", "status.md", RECORD])
-def test_a_failure_in_the_middle_takes_all_back(host: Host, failing: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The disk is full when this file is put in its place."""
-    before, replace, left = host.files(), os.replace, [2 if failing == RECORD else 1]
-
-    def replaced(source: str, name: str) -> None:
-        if name.endswith(failing):
-            left[0] -= 1
-            if left[0] == 0:
-                raise OSError(28, "No space left on device")
-        replace(source, name)
-
-    monkeypatch.setattr(installing_files.os, "replace", replaced)
-    with pytest.raises(MinutebookError, match="No space left on device; everything is as it was"):
-        host.install()
-    assert host.files() == before
-    assert not (host.data / RECORD).exists()
-    monkeypatch.undo()
-    host.install()
-    host.uninstall()
-    assert host.files() == before
-
-
-def test_a_host_that_writes_its_file_meanwhile_loses_nothing(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    write, once = installing_files.Writing.write, [True]
-
-    def written(self: Any, path: str, *rest: Any) -> None:
-        if once and path.endswith("config.toml"):
-            once.pop()
-            host.config.write_text(CONFIG + "[new]\na = 1\n")
-        write(self, path, *rest)
-
-    monkeypatch.setattr(installing_files.Writing, "write", written)
-    host.install()
-    assert tomllib.loads(host.config.read_text())["new"] == {"a": 1}
-    host.uninstall()
-    assert host.config.read_text() == CONFIG + "[new]\na = 1\n"
 
 
 def test_a_file_of_ours_that_somebody_changed_is_left_and_said(host: Host) -> None:
