@@ -35,7 +35,7 @@ def last_shared(path: Path, base: dict[str, Any], walk: Callable[[Path], GoingOn
     if not (thread.replace("-", "").isalnum() and isinstance(stop, int) and isinstance(ordinal, int) and stop > 0):
         return ""
     for file in _files_of(path, thread):
-        if file != path and (found := _last_source(file, stop, ordinal, walk)):
+        if file != path and file.is_file() and (found := _last_source(file, stop, ordinal, walk)):
             return found
     return ""
 
