@@ -25,6 +25,8 @@ NO_SESSION = (
     "No session is bound to this server: the program that started it does not say which one it is in. A person can "
     "bind one: `om mcp --session KEY` as the server's command; `om sessions` lists the keys."
 )
+BY_SETTINGS = ("memory_status", "memory_view")
+"""What is searched and recalled does not hang on a settings file that may be wrong."""
 NO_STORE = "No store yet: nothing was taken in on this machine. `om doctor` tells a person what to do."
 
 
@@ -66,7 +68,8 @@ class Desk:
         branch = branch_of(self._store, [self.find(self._store, key) for key in keys])
         if branch is None:
             return nothing_yet(keys[0])
-        return answer(self._store, branch, self.settings(branch.project), question).text
+        settings = self.settings(branch.project) if question.tool in BY_SETTINGS else Settings()
+        return answer(self._store, branch, settings, question).text
 
     def close(self) -> None:
         """Close the store, if it is open."""

@@ -18,7 +18,7 @@ from commands import run as run_om
 from mcp import Client, StdioServerParameters
 from mcp.types import CallToolResult, Implementation, TextContent
 
-from minutebook.errors import StoreBusy
+from minutebook.errors import BadSetting, StoreBusy
 from minutebook.hosts.processes import note_process
 from minutebook.pipeline.agenttools import INSTRUCTIONS, TOOLS
 from minutebook.server.mcp_stdio import NO_SESSION, NO_STORE, Desk
@@ -237,11 +237,23 @@ def test_a_busy_store_is_an_answer_and_the_next_call_works(path: Path, desk: Des
     assert not desk.answered("memory_status", {}, "", {})[1]
 
 
-def test_a_fault_of_ours_ends_no_host(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(project: str) -> Settings:
+def test_wrong_settings_are_said_and_recall_does_without_them(path: Path, desk: Desk) -> None:
+    with closing(open_store(str(path))) as store:
+        record = filled(store, "s1", "apple")
+
+    def wrong(project: str) -> Settings:
+        raise BadSetting("minutebook.toml, line 2: unknown setting modle; the nearest is model")
+
+    desk.settings = wrong
+    text, failed = desk.answered("memory_status", {}, "", {})
+    assert failed and "line 2" in text
+    assert "\napple one\n" in desk.answered("recall", {"id": record}, "", {})[0]
+
+
+def test_a_fault_of_ours_ends_no_host(desk: Desk) -> None:
+    def broken() -> Store | None:
         raise RuntimeError("private words")
 
-    desk.settings = broken
-    desk.opened = lambda: (_ for _ in ()).throw(RuntimeError("private words"))  # type: ignore[assignment]
+    desk.opened = broken
     text, failed = desk.answered("memory_status", {}, "", {})
     assert failed and "fault of Minutebook" in text and "private words" not in text
