@@ -8,7 +8,7 @@ A window of entries and the session's document are one transaction; the cursor i
 only means that the same is delivered again.
 """
 
-import secrets
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -122,7 +122,8 @@ def redactor_of(store: Store) -> Redactor:
     """The store's redactor: its key is made once, so that the same secret always has the same placeholder."""
     document = store.get("store", "redaction_key")
     if document is None:
-        made = store.put(Put("store", "redaction_key", codec.to_json({"key": secrets.token_hex(16)}), if_version=0))
+        key = os.urandom(16).hex()  # the module secrets does the same, and a hook would have to load it
+        made = store.put(Put("store", "redaction_key", codec.to_json({"key": key}), if_version=0))
         document = made if isinstance(made, Document) else store.get("store", "redaction_key")
     assert document is not None
     return Redactor(bytes.fromhex(codec.from_json(document.body)["key"]))

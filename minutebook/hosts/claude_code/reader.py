@@ -1,9 +1,9 @@
 """Reads Claude Code's session files (seen: 2.0.76 to 2.1.332), the sub-agents' too."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
-from uuid import UUID
 
 from minutebook.hosts.claude_code.blocks import grouped, parts_of
 from minutebook.hosts.claude_code.kinds import METADATA, SYSTEM_METADATA
@@ -20,6 +20,7 @@ HOST = "claude_code"
 _HOOK_OUTPUTS = ("hook_success", "hook_additional_context", "hook_blocking_error", "async_hook_response")
 _PLAIN_OUTPUT_EVENTS = ("SessionStart", "UserPromptSubmit")
 """The events whose hooks' plain output the model is shown."""
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ORIGINS_OF_THE_PROGRAM = ("task-notification", "coordinator", "hook", "auto-continuation")
 
 
@@ -246,10 +247,7 @@ def _head(data: dict[str, Any], path: str) -> SessionHead | None:
 
 def _session_named(path: str) -> str:
     stem = Path(path).stem
-    try:
-        return stem if str(UUID(stem)) == stem else ""
-    except ValueError:
-        return ""
+    return stem if _UUID.fullmatch(stem) else ""
 
 
 def _row_id(data: dict[str, Any]) -> str:
