@@ -70,7 +70,7 @@ class Agent:
             self.session.record(self.messages)  # the whole list each time: what is new is found out
             self.compact_when_due()
             if not answer.get("tool_calls"):
-                return answer["content"]
+                return answer.get("content") or ""
 
     def run(self, name, arguments):
         if name == "read_log":
@@ -150,7 +150,7 @@ def model(name, window):
     if name:
         import litellm
 
-        yield lambda messages, tools: litellm.completion(model=name, messages=messages, tools=tools).choices[0].message.model_dump()
+        yield lambda messages, tools: litellm.completion(model=name, messages=messages, tools=tools).choices[0].message.model_dump(exclude_none=True)
         return
     with ScriptedModel(window) as server:
 
