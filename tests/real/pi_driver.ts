@@ -8,9 +8,11 @@ export default function driver(pi: ExtensionAPI): void {
       await ctx.navigateTree(id, { summarize: false });
     },
   });
-  pi.registerCommand("test:leaf", {
-    description: "Say where the leaf is",
-    handler: async (_words, ctx) => ctx.ui.notify(`leaf ${ctx.sessionManager.getLeafId()}`, "info"),
+  pi.registerCommand("test:reload", {
+    description: "Load the extensions again",
+    handler: async (_words, ctx) => {
+      await ctx.reload();
+    },
   });
   // Before the second look of anybody else's trigger: the agent has work again.
   pi.on("agent_settled", () => {

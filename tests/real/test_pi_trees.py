@@ -131,3 +131,19 @@ def test_a_session_that_is_opened_again_goes_on(pi_lab: PiLab) -> None:
         branch = load_branch(store, list_sessions(store)[0].branch)
     assert texts(pi_lab, branch) == ["Prompt one", "Answer one", "Prompt two", "Answer two"]
     assert (session.versions, session.replaced) == (0, 0)
+
+
+def test_the_extension_is_loaded_again_and_the_session_goes_on(pi_lab: PiLab) -> None:
+    quiet(pi_lab)
+    with pi_lab.rpc("-e", str(DRIVER)) as pi:
+        turn(pi_lab, pi, "one")
+        seen(pi_lab, "Answer one")
+        (before,) = pi_lab.processes("om-hook")
+        pi.prompt("/test:reload")
+        turn(pi_lab, pi, "two")
+        seen(pi_lab, "Answer two")
+        (after,) = pi_lab.processes("om-hook")
+        assert before != after
+        assert not pi_lab.sessions()[0].ended
+        assert not [event for event in pi.events if event["type"] == "extension_error"]
+    assert pi_lab.sessions()[0].ended

@@ -1,5 +1,6 @@
 """Real Pi when something is amiss: the child dies or sleeps, om-hook is gone, Pi is killed. The agent is unharmed."""
 
+import json
 import os
 import signal
 import stat
@@ -10,6 +11,10 @@ import pytest
 from builders import observed, remember
 from scripted_server import Answer
 
+from minutebook.pipeline.compaction import compose_memory
+from minutebook.pipeline.ledger import read_memory
+from minutebook.records import FOLD
+from minutebook.settings import Settings
 from tests.real.pi_lab import OWN_SUMMARY, PROGRAMS, PiLab, Rpc, until
 
 FILLER = "Some words that weigh something. " * 20
@@ -57,9 +62,6 @@ def test_the_child_is_killed_pi_summarizes_and_the_next_turn_starts_another(pi_l
         turn(pi_lab, pi, "six")
         until(lambda: pi_lab.sessions()[0].prompts == 6, "all prompts in the ledger")
         with pi_lab.store() as store:
-            from minutebook.pipeline.ledger import read_memory
-            from minutebook.records import FOLD
-
             folds = [entry for entry in read_memory(store, pi_lab.branch()) if entry.kind == FOLD]
         assert len(folds) == 1  # what came too late was given up
         assert not [event for event in pi.events if event["type"] == "extension_error"]
@@ -157,9 +159,6 @@ def test_a_compaction_that_is_cancelled_leaves_the_next_boundary_free(pi_lab: Pi
 
 def test_another_boundary_while_one_is_open_is_cancelled_and_said_once_003_079(pi_lab: PiLab) -> None:
     """As when another Pi has the same session open and is compacting."""
-    from minutebook.pipeline.compaction import compose_memory
-    from minutebook.settings import Settings
-
     pi_lab.settings("passive = true\n")
     with pi_lab.rpc() as pi:
         turn(pi_lab, pi, "one")
@@ -173,3 +172,31 @@ def test_another_boundary_while_one_is_open_is_cancelled_and_said_once_003_079(p
         told = [notice for notice in pi.notices() if "is still open" in notice]
         assert len(told) == 1
         assert pi_lab.agent.summaries == []
+
+
+def test_an_older_pi_is_told_once_and_the_rest_works_003_060(pi_lab: PiLab) -> None:
+    """Before 0.81.0 nothing says that Pi has settled. (Here it only says another version.)"""
+    trigger = pi_lab.install() / "trigger.ts"
+    text = trigger.read_text()
+    trigger.write_text(text.replace("(pi as { VERSION?: string }).VERSION", '"0.80.10"'))
+    assert trigger.read_text() != text
+    pi_lab.settings("passive = true\n")
+    with pi_lab.rpc() as pi:
+        turn(pi_lab, pi, "one")
+        turn(pi_lab, pi, "two")
+        know(pi_lab, "The port is 8443.")
+        assert "The port is 8443." in pi.call("compact")["data"]["summary"]
+        assert len([notice for notice in pi.notices() if "older than 0.81.0" in notice]) == 1
+        assert len(pi.notices()) == 1
+
+
+def test_which_pi_is_too_old_003_060(pi_lab: PiLab, tmp_path: Path) -> None:
+    extension = pi_lab.install()
+    versions = ["0.80.9", "0.81.0", "0.81.0-beta.1", "0.9.99", "1.0.0", "1.6.0", "0.100.0"]
+    (tmp_path / "asks.ts").write_text(
+        f"import {{ isTooOld }} from {json.dumps(str(extension / 'trigger.ts'))};\n"
+        f"const old = {json.dumps(versions)}.filter((each) => isTooOld(each));\n"
+        'export default (pi) => pi.on("session_start", (_event, ctx) => ctx.ui.notify(`old ${old}`, "info"));\n'
+    )
+    with pi_lab.rpc("-e", str(tmp_path / "asks.ts")) as pi:
+        assert pi.told("old ") == "info: old 0.80.9,0.9.99"

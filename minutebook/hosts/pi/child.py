@@ -138,11 +138,21 @@ class Child:
         return moved
 
     def _wake(self, wanted: bool) -> None:
-        """Have what is new observed; the rest of a long file is read by the worker, which a bell tells where it is."""
+        """Have what is new observed; the rest of a long file is read by the worker."""
         if self._intake is not None and self._intake.behind:
+            self._ring()
+        if wanted and not bell.wake(self.store_path):
+            bell.start_worker(self.store_path)
+
+    def _ring(self) -> None:
+        if self._intake is not None:
             path = str(self._intake.file)
             bell.ring(self.store_path, host=HOST, session=self._session, path=path, cwd=self._cwd, event="turn_end")
-        if wanted and not bell.wake(self.store_path):
+
+    def leave_to_worker(self) -> None:
+        """Have a worker take the session's file in, as it is now. Raises OSError."""
+        self._ring()
+        if not bell.wake(self.store_path):
             bell.start_worker(self.store_path)
 
     def _from_slot(self, kinds: tuple[str, ...]) -> Result:

@@ -3,9 +3,13 @@
 import os
 import signal
 import sys
+from typing import TYPE_CHECKING, NoReturn
 
 from minutebook.hosts import bell
 from minutebook.hosts.pi.pipe import Writer, read_objects
+
+if TYPE_CHECKING:
+    from minutebook.hosts.pi.child import Child
 
 NO_STORE = "the store is on a server; in Pi the memory needs one on this machine (MINUTEBOOK_STORE)"
 INPUT, OUTPUT = 0, 1
@@ -22,12 +26,21 @@ def main() -> int:
     from minutebook.hosts.pi.child import Child
 
     child = Child(store_path, send)
+    signal.signal(signal.SIGTERM, lambda *_: _leave(child))
     try:
         for line in read_objects(INPUT):
             child.handle(line)
     finally:
         child.close()
     return 0
+
+
+def _leave(child: "Child") -> NoReturn:
+    """It took too long at the session's end: a worker does the rest, which a bell tells where it is."""
+    try:
+        child.leave_to_worker()
+    finally:
+        os._exit(0)
 
 
 def local_store_path() -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from pi_sessions import Talk, branch_of, ids_in
 
+from minutebook.hosts import bell
 from minutebook.hosts.pi.pipe import read_objects
 
 
@@ -154,3 +155,11 @@ def test_an_interrupt_that_is_meant_for_pi_does_not_end_it(
     running.send_signal(signal.SIGINT)
     (answer,) = said(running, b'{"type":"status","id":2,"words":"x"}\n')
     assert answer["id"] == 2
+
+
+def test_told_to_leave_it_rings_for_a_worker(talk: Talk, started: list[str]) -> None:
+    talk.session.turns(1)
+    talk.child.leave_to_worker()
+    bells = list(Path(bell.bells_folder(str(talk.store_path))).iterdir())
+    assert [json.loads(each.read_text())["path"] for each in bells] == [str(talk.session.file)]
+    assert started

@@ -33,7 +33,8 @@ export async function beforeCompact(
     return { compaction: { summary, firstKeptEntryId, tokensBefore, details } };
   }
   if (!composed || event.signal.aborted) void session.tell({ type: "abandon" }); // it may have been composed too late
-  if (!composed && !event.signal.aborted && !session.isOff) session.once("warning", LATE);
-  else if (composed?.error) session.once("warning", `Minutebook: ${composed.error}; Pi's own summary is used`);
+  const trouble = composed ? composed.error : session.trouble;
+  if (trouble) session.once("warning", `Minutebook: ${trouble}; Pi's own summary is used`);
+  else if (!composed && !event.signal.aborted && !session.isOff) session.once("warning", LATE);
   return undefined;
 }

@@ -3,7 +3,7 @@ import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { registerCommands } from "./commands.ts";
 import { beforeCompact } from "./compaction.ts";
 import { registerRecall } from "./recalling.ts";
-import { Session } from "./session.ts";
+import { gone, Session } from "./session.ts";
 import { isTooOld, settled, TOO_OLD } from "./trigger.ts";
 
 export default function minutebook(pi: ExtensionAPI): void {
@@ -12,13 +12,13 @@ export default function minutebook(pi: ExtensionAPI): void {
   pi.on("session_start", (_event, ctx) => {
     session = new Session(pi, ctx);
     if (isTooOld() && !session.isOff) session.once("info", TOO_OLD);
-    void session.ready(ctx);
+    session.ready(ctx).catch(gone);
   });
   pi.on("turn_end", (_event, ctx) => session?.turn(ctx));
   pi.on("session_tree", (_event, ctx) => session?.turn(ctx));
   pi.on("model_select", (_event, ctx) => session?.modelChanged(ctx));
   pi.on("agent_settled", (_event, ctx) => {
-    if (session) void settled(session, ctx);
+    if (session) settled(session, ctx).catch(gone);
   });
   pi.on("session_before_compact", (event, ctx) => (session ? beforeCompact(session, event, ctx) : undefined));
   pi.on("session_compact", (_event, ctx) => session?.turn(ctx)); // Pi's own record confirms what was composed

@@ -48,7 +48,7 @@ export class Session {
   // Hand over the new entries with a request, and do what the answer says; undefined when there is no answer in time.
   async request<R extends Result>(body: object, ctx: ExtensionContext, patience: Patience): Promise<R | undefined> {
     const until = Date.now() + patience.ms;
-    if (!(await within(this.ready(ctx), patience)) || !this.child) return undefined;
+    if (!(await within(this.ready(ctx), patience)) || !this.child || this.off) return undefined;
     const news = this.news();
     const left = { ...patience, ms: until - Date.now() };
     const result = await this.child.request<R>({ ...body, ...news }, left);
@@ -58,7 +58,7 @@ export class Session {
 
   // After each turn; nobody waits for it.
   turn(ctx: ExtensionContext): void {
-    void this.request({ type: "entries" }, ctx, { ms: TURN_MS });
+    this.request({ type: "entries" }, ctx, { ms: TURN_MS }).catch(gone);
   }
 
   // A line without an answer, for a child that is there.
@@ -139,6 +139,9 @@ export class Session {
     notify(this.ctx, level, text);
   }
 }
+
+// The session was replaced while something was under way: there is nobody left to tell.
+export function gone(): void {}
 
 // What comes of a promise within the time, and before the signal; undefined otherwise.
 function within<T>(promise: Promise<T>, { ms, signal }: Patience): Promise<T | undefined> {
