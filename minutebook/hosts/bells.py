@@ -247,12 +247,12 @@ class Bells:
     def _not_read(self, store: Store, name: str, taken: _Taken, bell: Bell, why: str) -> None:
         """A file that is not there yet is looked for once more; then the session has to ring again.
 
-        One that ends without a word ever said in it never had a file.
+        One that ends without a word ever said in it never had a file, and rang that one time only.
         """
         if not taken.looked:
             self._look_again(taken)
             return
-        if not bell.ended or find_session(store, bell.key) is not None:
+        if not bell.ended or bell.rings > 1 or find_session(store, bell.key) is not None:
             self._complain(name, why)
         self._drop(name)
 

@@ -86,6 +86,17 @@ def test_a_session_that_ends_without_a_word_is_no_complaint(
     assert not agent.bells and not agent.log
 
 
+def test_a_session_that_said_something_and_whose_file_is_gone_is_named(
+    agent: Agent, store: Store, taking: Bells, clock: Clock
+) -> None:
+    """It was over, and its file removed, before anybody read it."""
+    ring(agent, event="Stop")
+    ring(agent, event="SessionEnd", ended=True)
+    take_all(taking, store, clock)
+    (said,) = agent.log
+    assert not agent.bells and str(agent.transcript) in said
+
+
 def test_a_session_s_later_fault_is_said_again_when_it_was_well_between(
     agent: Agent, store: Store, taking: Bells, clock: Clock
 ) -> None:

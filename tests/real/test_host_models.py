@@ -93,7 +93,7 @@ def test_a_request_goes_through_codex_and_nothing_else_of_it_is_seen(
     lab: CodexLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With our hooks trusted, and a server of the person's own that would leave a mark."""
-    lab.wire()
+    lab.install()
     marked = lab.root / "marked"
     lab.append({("mcp_servers", "the person's"): {"command": "/bin/sh", "args": ["-c", f"touch {marked}; cat"]}})
     programs = lab.root / "bin"
