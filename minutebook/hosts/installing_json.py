@@ -14,16 +14,28 @@ Place = tuple[str | int, ...]
 
 
 def added(text: str, edits: Sequence[JsonEdit]) -> str:
-    """The text with them; NotEditable where something else stands in the way."""
+    """The text with them; NotEditable where something else stands in the way. What came out is compared."""
     for edit in edits:
         data = json_text.loaded(text)
         _check_way(data, edit)
+        expected = _with(data, edit.path, edit)
         if isinstance(edit, JsonItems):
             for item in edit.items:
                 text = json_text.append(text, edit.path, item)
         elif value_at(data, edit.path) is None:
             text = json_text.put(text, edit.path, edit.value)
+        if json_text.loaded(text) != expected:
+            raise NotEditable(f"{'.'.join(edit.path)} cannot be put there without touching what is not ours", 1)
     return text
+
+
+def _with(data: dict[str, Any], path: Keys, edit: JsonEdit) -> dict[str, Any]:
+    key, *rest = path
+    if rest:
+        return {**data, key: _with(data.get(key, {}), tuple(rest), edit)}
+    if isinstance(edit, JsonItems):
+        return {**data, key: [*data.get(key, []), *edit.items]}
+    return data if data.get(key) is not None else {**data, key: edit.value}
 
 
 def made_by(text: str, edits: Sequence[JsonEdit]) -> list[Keys]:
