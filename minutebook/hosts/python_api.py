@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path as Folder
 from threading import RLock
 from types import TracebackType
@@ -43,6 +44,12 @@ HOST = "python"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")
 BUSY_SECONDS = 10.0
 LOOK_SECONDS = 0.05
+
+
+def _now(store: Store) -> str:
+    """Of the store's clock, ISO UTC with milliseconds: a pause begins and ends within a second."""
+    moment = datetime.fromtimestamp(store.now(), UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Session:
@@ -136,7 +143,7 @@ class Session:
     def _take(self, messages: Sequence[Message], *, anew: bool) -> int:
         said = [each for message in messages for each in message.said]
         entries = self._recorded.new_entries(
-            said, iso_time(self.store.now()), anew=anew, whole=any(message.system for message in messages)
+            said, _now(self.store), anew=anew, whole=any(message.system for message in messages)
         )
         if not entries:
             return 0

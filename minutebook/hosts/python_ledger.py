@@ -15,12 +15,14 @@ ID = re.compile(r"([0-9a-f]{12})\.[0-9a-f]{8}")
 """An entry's id: what it says, and behind what it stands, at last behind its session. So the same words twice are two,
 on another branch others, and no session looks like a copy of one that began in the same second with the same words."""
 TOOLS_KNOWN = 4_096
+LEFT_OUT = -1
 
 
 class Recorded:
     """The path on which a session stands, read when something is asked and kept up to date.
 
-    tools: names by call ids, for results. places: positions on the path, of the entries that a program delivered.
+    tools: names by call ids, for results. places: positions on the path, of the entries that a program delivered;
+    LEFT_OUT of those that were not recorded (a pause), so that they are not taken for new when it is over.
     """
 
     def __init__(self, store: Store, key: str) -> None:
@@ -35,6 +37,7 @@ class Recorded:
         self.whole = False
         self.last: list[str] = []
         self.given: list[str] = []
+        self.made: list[str] = []
 
     @property
     def keys(self) -> list[str]:
@@ -57,6 +60,7 @@ class Recorded:
             entry = _entry(each, key, before, time, moved=after < len(known), first=before == self.key)
             entries.append(entry)
             before = entry.id
+        self.made = [entry.id for entry in entries] if after == len(known) else []
         return entries
 
     def took(self, *, whole: bool) -> None:
@@ -64,6 +68,8 @@ class Recorded:
         last, given = self.last, self.given
         self.whole = whole and (self.whole or (0 < len(last) < len(given) and given[: len(last)] == last))
         self.last = given
+        self._refresh()
+        self._pass_over()
 
     def standing(self, said: Sequence[Said], first: int) -> tuple[int, str]:
         """Position and id of the piece at this index of a list that was just recorded, or of the next one known."""
@@ -71,13 +77,23 @@ class Recorded:
         known = self.keys
         for index in range(first, len(said)):
             at = len(known) - (len(said) - index)
-            if at >= 0 and known[at] == said[index].key:
+            if at >= 0 and known[at] == said[index].key and self.places[at] != LEFT_OUT:
                 return self.places[at], self.ids[at]
         return self.length, ""
 
     def compacted(self, boundary: int) -> None:
         """From there on the program's list goes on now."""
         self.window = next((at for at, place in enumerate(self.places) if place >= boundary), len(self.places))
+
+    def _pass_over(self) -> None:
+        """What was handed over last and did not get into the ledger stands in its order, too."""
+        there = dict(zip(self.ids, self.places, strict=True))
+        if all(each in there for each in self.made):
+            return
+        made = frozenset(self.made)
+        kept = [each for each in self.ids if each not in made]
+        self.ids = [*kept, *self.made]
+        self.places = [there.get(each, LEFT_OUT) for each in self.ids]
 
     def _windows(self) -> tuple[int, ...]:
         return (0,) if not self.window else (self.window, 0)

@@ -36,7 +36,10 @@ def find_new(known: Sequence[str], given: Sequence[str], *, windows: Sequence[in
         return New(edited, len(known))
     for window in windows:
         same = _same(known, window, given)
-        if same >= (1 if whole else ALIKE_LEAST):
+        again = same == len(
+            given
+        )  # cut back to its first message, or that very message once more: a prompt is not lost
+        if same >= (1 if whole and not again else ALIKE_LEAST):
             return New(same, len(known) if same == len(given) else window + same)
     return New(0, len(known))
 

@@ -2,7 +2,9 @@
 
 import json
 import threading
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +22,7 @@ from minutebook.errors import BadInput, BadRecordId, BadSetting
 from minutebook.hosts.python_messages import read_messages
 from minutebook.pipeline.branches import Path as SourcePath
 from minutebook.pipeline.branches import load_branch
+from minutebook.pipeline.pauses import Pause, begin_pause, end_pauses
 from minutebook.pipeline.quoting import OPENING
 from minutebook.pipeline.sessions import load_session
 from minutebook.pipeline.sourcetext import entry_text
@@ -173,6 +176,34 @@ def test_results_that_a_program_cleared_change_nothing(session: minutebook.Sessi
     program.says("go on")
     assert session.record(program.messages) == 1
     assert [entry_text(entry) for entry in entries_of(session)] == [*before, "go on"]
+
+
+@pytest.mark.parametrize("compacting", [False, True])
+def test_what_is_said_in_a_pause_is_never_recorded(session: minutebook.Session, compacting: bool) -> None:
+    """Also when the pause is over and the whole list, with what was said meanwhile, comes again."""
+    messages: list[Any] = [{"role": "user", "content": f"step {at} " + "x" * 100} for at in range(6)]
+    session.record(messages)
+    learn(session, "six steps")
+    pause = Pause(scope="session", name=session.key, since=iso_now(session))
+    begin_pause(session.store, pause)
+    time.sleep(0.01)
+    for text in ("secret plan", "step 0 " + "x" * 100, "more of it"):
+        messages.append({"role": "user", "content": text})
+        assert session.record(messages) == 0
+    if compacting:
+        messages = session.compact(messages)
+        assert messages[0]["content"].startswith(OPENING) and messages[-1]["content"] == "more of it"
+    time.sleep(0.01)
+    end_pauses(session.store, [pause], iso_now(session))
+    time.sleep(0.01)
+    messages += [{"role": "assistant", "content": "on we go"}, {"role": "user", "content": "what now?"}]
+    assert (session.record(messages), session.record(messages)) == (2, 0)
+    texts = [entry_text(entry) for entry in entries_of(session)]
+    assert len(texts) == 8 and texts[-2:] == ["on we go", "what now?"] and "secret plan" not in texts
+
+
+def iso_now(session: minutebook.Session) -> str:
+    return datetime.fromtimestamp(session.store.now(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @pytest.mark.parametrize("name", ["", " ", "a b", "../x", "a/b", "a@b", "~", "x" * 201, None, 7, "é"])
