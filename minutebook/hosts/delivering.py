@@ -6,7 +6,7 @@ ends early, by its budget or by a kill, costs nothing but time: the next one goe
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ STEP_BYTES = 1024 * 1024
 BUDGET_STEP_BYTES = 128 * 1024
 """Smaller where the time is counted: a budget is looked at between two steps only."""
 HEAD_BYTES = 64 * 1024
+RESTS_MOST = 16
+"""Forks of forks; and files that would name each other."""
 HEAD_MAX_BYTES = 8 * 1024 * 1024
 READERS: Mapping[str, str] = {
     "claude_code": "minutebook.hosts.claude_code.reader",
@@ -86,17 +88,21 @@ def deliver(
     ignore: Sequence[str] = (),
     each: Callable[[Reading], None] | None = None,
     advance: Advance | None = None,
+    rests: int = RESTS_MOST,
 ) -> Delivered:
     """Take a session's file in from where it was read to, in steps; idempotent, safe beside others that do the same.
 
     zone: for a session whose host names none. seconds: no step begins later than so long after the first, once it has
     come further. step_bytes: how much a step reads. key: of the session whose file it should be, where that is known;
     only saves a look. ignore: the setting's globs. each: told what is kept of every step's reading; advance: file,
-    bytes read, its size. Raises BadTranscript of a file that cannot be read, StoreError.
+    bytes read, its size. rests: how many files, each going on from the next, are taken in before it. Raises
+    BadTranscript of a file that cannot be read, StoreError.
     """
     until = None if seconds is None else time.monotonic() + seconds
     reader, delivered = reader_of(host), Delivered()
     session = read_before(store, reader, path, key)
+    if session is None and not _has_what_it_rests_on(store, host, reader, path, until, (zone, ignore), rests):
+        return replace(delivered, whole=False)
     step = step_bytes or (STEP_BYTES if until is None else BUDGET_STEP_BYTES)
     cursor = session.cursor if session else None
     begin = _offset(cursor or {})
@@ -116,6 +122,29 @@ def deliver(
             delivered.whole = False
             break
     return delivered
+
+
+def _has_what_it_rests_on(
+    store: Store,
+    host: str,
+    reader: Reader,
+    path: Path,
+    until: float | None,
+    how: tuple[str, Sequence[str]],
+    rests: int,
+) -> bool:
+    """Whether the file that a new one goes on from is in the ledger, or cannot be. A fork opens at its own place only
+    if that is there."""
+    head = _head_of(reader, path)
+    if head is None or not head.rests_on or not rests:
+        return True
+    zone, ignore = how
+    seconds = None if until is None else max(0.0, until - time.monotonic())
+    try:
+        base = Path(head.rests_on)
+        return deliver(store, host, base, zone=zone, seconds=seconds, ignore=ignore, rests=rests - 1).whole
+    except BadTranscript:
+        return True
 
 
 def deliver_reading(

@@ -11,7 +11,8 @@ from minutebook.records import MemoryEntry, SourceEntry
 class SessionHead:
     """What a file says about itself. session: the host's session id. agent: a sub-agent's id, else "".
 
-    forked_from: the parent session's id (or its file) where the host names one.
+    forked_from: the parent session's id (or its file) where the host names one. rests_on: the file whose beginning
+    this one goes on from without repeating it; to be taken in before this one.
     """
 
     host: str
@@ -22,6 +23,7 @@ class SessionHead:
     forked_from: str = ""
     started: str = ""
     host_version: str = ""
+    rests_on: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,10 +113,40 @@ def test_a_forks_path_begins_with_what_it_shares(store, grown):
     assert (again.new, path_of(store, "codex:bbbb-2")) == (0, ["u1", "a1", "u3", "a3"])
 
 
-def test_a_fork_of_a_session_that_was_never_delivered_begins_by_itself(store, grown):
-    grown("aaaa-1", turn(1))
-    deliver(store, "codex", grown("bbbb-2", turn(3), base=("aaaa-1", 3)))
+@pytest.mark.parametrize("seconds", [None, 0.0])
+def test_what_a_fork_goes_on_from_is_taken_in_before_it(store, grown, seconds: float | None):
+    grown("aaaa-1", [*turn(1), *turn(2)])
+    grown("bbbb-2", [], base=("aaaa-1", 3))
+    fork = grown("cccc-3", turn(3), base=("bbbb-2", 1))
+    while not deliver(store, "codex", fork, seconds=seconds, step_bytes=200).whole:
+        assert seconds is not None
+    assert path_of(store, "codex:cccc-3") == ["u1", "a1", "u3", "a3"]
+    assert path_of(store, "codex:aaaa-1")[:2] == ["u1", "a1"]
+
+
+def test_a_fork_of_a_session_that_is_gone_begins_by_itself(store, grown):
+    first = grown("aaaa-1", turn(1))
+    fork = grown("bbbb-2", turn(3), base=("aaaa-1", 3))
+    first.unlink()
+    deliver(store, "codex", fork)
     assert path_of(store, "codex:bbbb-2") == ["u3", "a3"]
+
+
+def test_files_that_name_each_other_are_taken_in(store, grown):
+    """Nobody writes such; whoever does harms nothing."""
+    base = {"thread_id": "bbbb-2", "end_ordinal_exclusive": 3, "end_byte_offset": 0}
+    first, second = grown("aaaa-1", turn(1)), grown("bbbb-2", turn(2))
+    for file, other, rows in ((first, "bbbb-2", turn(1)), (second, "aaaa-1", turn(2))):
+        size = second.stat().st_size if other == "bbbb-2" else first.stat().st_size
+        meta = {
+            "id": file.stem[-6:],
+            "cwd": "/w" * 200,
+            "history_base": {**base, "thread_id": other, "end_byte_offset": size},
+        }
+        file.write_text(numbered([row("session_meta", meta), *rows], 0))
+    deliver(store, "codex", first)
+    deliver(store, "codex", second)
+    assert {"u1", "a1"} <= set(path_of(store, "codex:aaaa-1"))
 
 
 def test_undone_turns_leave_the_path_and_stay_in_the_ledger(store, grown):

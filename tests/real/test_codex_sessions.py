@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from minutebook.hosts.beside import slot_path
 from minutebook.hosts.codex import wiring
+from minutebook.hosts.slotfile import add
 from minutebook.pipeline.quoting import OPENING
 from tests.real.codex_api import Asked, Call, Reply, ScriptedResponses
 from tests.real.codex_lab import AppServer, CodexLab, app_server, shell, wait_until
@@ -30,10 +32,15 @@ def sessions(lab: CodexLab) -> dict[str, int]:
     return {each["key"]: each["prompts"] for each in json.loads(lab.om("sessions", "--json"))}
 
 
+def told(server: AppServer, kind: str) -> list[str]:
+    """What hooks showed the person."""
+    runs = [each["params"]["run"] for each in server.told if each.get("method") == "hook/completed"]
+    return [entry["text"] for run in runs for entry in run["entries"] if entry["kind"] == kind]
+
+
 def blocked(server: AppServer) -> list[str]:
     """What the person read in place of a turn."""
-    runs = [each["params"]["run"] for each in server.told if each.get("method") == "hook/completed"]
-    return [entry["text"] for run in runs if run["status"] == "blocked" for entry in run["entries"]]
+    return told(server, "feedback")
 
 
 def test_commands_are_answered_and_ask_no_model(lab: CodexLab, api: ScriptedResponses):
@@ -56,6 +63,31 @@ def test_commands_are_answered_and_ask_no_model(lab: CodexLab, api: ScriptedResp
     assert "om:status" not in api.requests[-1].text
     assert lab.exec("/om:status").code == 0
     assert len(api.requests) == asked + 1
+
+
+def test_what_workers_left_is_told_once(lab: CodexLab, api: ScriptedResponses):
+    with app_server(lab) as server:
+        thread = server.start()
+        server.turn(thread, "Hello.")
+        path = slot_path(str(lab.store), "codex", thread)
+        add(path, {"kind": "notice", "id": "n", "text": "Minutebook: the model cannot be asked."})
+        server.turn(thread, "Go on.")
+        assert told(server, "warning") == ["Minutebook: the model cannot be asked."]
+        add(path, {"kind": "steer", "id": "s", "text": "Minutebook: the export keeps its order."})
+        api.script.extend([Reply("", [shell("true")]), Reply("", [shell("true")]), Reply("Done.")])
+        server.turn(thread, "And on.")
+        assert told(server, "warning") == []
+    assert [text for text in api.turns[-1].of("developer") if "keeps its order" in text] == [
+        "Minutebook: the export keeps its order."
+    ]
+    assert "cannot be asked" not in api.turns[-1].text
+
+
+def test_in_one_project(lab: CodexLab, api: ScriptedResponses):
+    lab.om("uninstall", "codex")
+    lab.install("--project")
+    thread = lab.exec("Hello.").thread
+    wait_until(lambda: sessions(lab) == {f"codex:{thread}": 1})
 
 
 def test_a_fork_and_undone_turns(lab: CodexLab, api: ScriptedResponses):

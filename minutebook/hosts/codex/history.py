@@ -5,6 +5,7 @@ were undone: it names the thread and the byte at which what they share ends.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,17 @@ class GoingOn(Walk):
     after: str = ""
 
 
-def last_shared(path: Path, base: dict[str, Any], walk: Callable[[Path], GoingOn]) -> str:
-    """Id of the last source entry that the rollout at `path` shares with its base; "" where that cannot be told.
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The last source entry that two rollouts share. thread: in whose rollout it stands. file: the base's."""
+
+    entry: str = ""
+    thread: str = ""
+    file: str = ""
+
+
+def last_shared(path: Path, base: dict[str, Any], walk: Callable[[Path], GoingOn]) -> Shared:
+    """What the rollout at `path` goes on from; all "" where that cannot be told.
 
     base: session_meta's history_base. walk: a new walk over a file.
     """
@@ -32,12 +42,16 @@ def last_shared(path: Path, base: dict[str, Any], walk: Callable[[Path], GoingOn
         base.get("end_byte_offset"),
         base.get("end_ordinal_exclusive"),
     )
-    if not (thread.replace("-", "").isalnum() and isinstance(stop, int) and isinstance(ordinal, int) and stop > 0):
-        return ""
-    for file in _files_of(path, thread):
-        if file != path and file.is_file() and (found := _last_source(file, stop, ordinal, walk)):
-            return found
-    return ""
+    if thread.replace("-", "").isalnum() and isinstance(stop, int) and isinstance(ordinal, int) and stop > 0:
+        for file in _files_of(path, thread):
+            if file != path and file.is_file() and (found := _last_source(file, stop, ordinal, walk)):
+                return Shared(found.last or found.after, _thread_of(found) or thread, str(file))
+    return Shared()
+
+
+def _thread_of(walk: GoingOn) -> str:
+    """Of a thread that has said nothing yet: the one that it goes on from."""
+    return walk.head.forked_from if walk.head and not walk.last else ""
 
 
 def _files_of(path: Path, thread: str) -> list[Path]:
@@ -48,20 +62,27 @@ def _files_of(path: Path, thread: str) -> list[Path]:
     return sorted(days[3].glob(f"*/*/*/{pattern}") if dated else days[0].glob(pattern), reverse=True)
 
 
-def _last_source(file: Path, stop: int, ordinal: int, walk: Callable[[Path], GoingOn]) -> str:
-    """The last source before a byte of a file whose next row would have that ordinal; as little is read as will do."""
+def _last_source(file: Path, stop: int, ordinal: int, walk: Callable[[Path], GoingOn]) -> GoingOn | None:
+    """The walk that came to the last source before a byte of a file whose next row would have that ordinal.
+
+    As little is read as will do.
+    """
     try:
         for reach in (*_REACHES, stop):
-            found, last_ordinal = _walked(file, max(0, stop - reach), stop, walk(file))
-            if found or last_ordinal != ordinal - 1 or reach >= stop:
-                return found if last_ordinal == ordinal - 1 else ""
+            walked = walk(file)
+            if _last_ordinal(walked, file, max(0, stop - reach), stop) != ordinal - 1:
+                return None
+            if walked.last or walked.after:
+                return walked
+            if reach >= stop:
+                return None
     except OSError:
         pass
-    return ""
+    return None
 
 
-def _walked(file: Path, start: int, stop: int, walk: GoingOn) -> tuple[str, object]:
-    """The last source in these bytes and the ordinal of the last row; a file without one may name its own base."""
+def _last_ordinal(walk: GoingOn, file: Path, start: int, stop: int) -> object:
+    """Walk these bytes; the ordinal of their last row."""
     ordinal: object = None
     with file.open("rb") as opened:
         opened.seek(start)
@@ -69,4 +90,4 @@ def _walked(file: Path, start: int, stop: int, walk: GoingOn) -> tuple[str, obje
         for row in Lines(opened, begin, 0, stop):
             walk.takes(row)
             ordinal = row.data.get("ordinal")
-    return walk.last or walk.after, ordinal
+    return ordinal

@@ -106,10 +106,17 @@ class _CodexWalk(GoingOn):
         if kind == "session_meta" and self.head is None:
             self.head = _head(payload)
             if base := object_of(payload.get("history_base")):
-                self.after = last_shared(Path(self.path), base, lambda file: _CodexWalk(str(file), None, {}))
+                self._go_on_from(base)
         elif kind == "turn_context":
             self.model = text_of(payload.get("model")) or self.model
             self._set_zone(payload.get("timezone"))
+
+    def _go_on_from(self, base: dict[str, Any]) -> None:
+        shared = last_shared(Path(self.path), base, lambda file: _CodexWalk(str(file), None, {}))
+        self.after = shared.entry
+        if self.head and self.after and not self.head.agent:
+            forked_from = shared.thread if self.head.forked_from else ""
+            self.head = replace(self.head, rests_on=shared.file, forked_from=forked_from)
 
     def _set_zone(self, zone: object) -> None:
         if self.head and not self.head.zone and text_of(zone):
