@@ -42,9 +42,19 @@ def ask_about(door: RunningDoor, route: Route, token: str, key: str, **more: Any
         return door.get(route.path, token, **{name: values[name] for name in route.query if name in values})
     assert route.method == "POST", f"{route}: say how it is asked"
     if route.path == "/mcp":
-        words = {"words": str(more.get("q", "words of turn"))}
-        return call_tool(door, token, key, "memory_search", words)
+        tool = str(more.get("tool", "memory_search"))
+        return call_tool(door, token, key, tool, arguments_of(tool, str(more.get("q", "words of turn"))))
     return door.post(route.path, token, body_about(route.path, key))
+
+
+def arguments_of(tool: str, words: str) -> dict[str, Any]:
+    """What a tool of /mcp is called with."""
+    given: dict[str, dict[str, Any]] = {
+        "recall": {"id": RECORD},
+        "memory_search": {"words": words},
+        "memory_view": {"full": True},
+    }
+    return given.get(tool, {})
 
 
 def call_tool(door: RunningDoor, token: str, key: str, tool: str, arguments: Any = None, **more: Any) -> Got:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -220,6 +221,16 @@ def test_a_file_that_is_no_store_is_an_answer(path: Path, desk: Desk) -> None:
     path.write_bytes(b"nothing of a store" * 500)
     text, failed = desk.answered("memory_status", {}, "", {})
     assert failed and str(path) in text and "\n" not in text
+
+
+def test_a_store_of_a_newer_version_is_an_answer(path: Path, desk: Desk) -> None:
+    with closing(open_store(str(path))) as store:
+        filled(store, "s1", "apple")
+    newer = sqlite3.connect(path)
+    newer.execute("PRAGMA user_version = 9999")
+    newer.close()
+    text, failed = desk.answered("memory_status", {}, "", {})
+    assert failed and "newer" in text and "\n" not in text
 
 
 def test_a_busy_store_is_an_answer_and_the_next_call_works(path: Path, desk: Desk) -> None:

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ledgers import Counting
 
+from minutebook.pipeline.agenttools import BY_NAME
 from minutebook.pipeline.boxkeys import box_key
 from minutebook.pipeline.branches import BRANCHES, load_branch, memory_stream, source_stream
 from minutebook.pipeline.notices import tell
@@ -84,8 +85,9 @@ def test_no_route_shows_anything_that_is_foreign(
 ) -> None:
     for route in routes:
         for key in [*foreign, "claude_code:open"]:
-            got = ask_about(door, route, narrow, key, q=f"{CANARY} words", full="true")
-            check_silent(got, asked=key)
+            for tool in BY_NAME if route.path == "/mcp" else ("",):
+                got = ask_about(door, route, narrow, key, q=f"{CANARY} words", full="true", tool=tool)
+                check_silent(got, asked=key)
 
 
 def bare(got: Got) -> tuple[int, Any, dict[str, str]]:
@@ -116,8 +118,9 @@ def test_foreign_ids_cost_the_same_questions_to_the_store_as_unknown_ones(
     for key in ["claude_code:there-is-none", "bob~claude_code:none", *foreign]:
         counting: Any = Counting(door.store)
         caller = Caller(replace(door.house, store=counting), token, "r1", "/v1/status")
-        with pytest.raises(Hidden):
-            caller.readable(key)
+        for look in (caller.readable, caller.readable_session):
+            with pytest.raises(Hidden):
+                look(key)
         assert caller.readable_among([key]) == {}
         asked.append(counting.calls)
     assert all(calls == asked[0] for calls in asked) and asked[0].total() > 0
@@ -233,6 +236,7 @@ def test_any_question_about_anything_stays_silent(
     more = {
         "after": data.draw(st.one_of(st.integers(0, 2**53 - 1), KEYS, st.just(f"0.000000 {key}"))),
         "q": data.draw(st.sampled_from([CANARY, "words", "the", "*", key])),
+        "tool": data.draw(st.sampled_from([*BY_NAME])),
     }
     got = ask_about(door, route, narrow, key, **more)
     assert got.status < 500, got.content
