@@ -211,6 +211,34 @@ def test_summary_without_a_boundary_is_a_compaction_too(read):
     assert [entry.custom_type for entry in sources(reading)] == ["", HOST_SUMMARY]
 
 
+def test_what_a_plugin_keeps_at_a_compaction_comes_again_and_is_no_source(read):
+    """Where om-compact answers it, Claude Code writes the kept rows once more, with new ids and their old times."""
+    times = {at: f"2026-01-01T10:00:0{at}.000Z" for at in range(6)}
+    call, result = {"type": "tool_use", "id": "c1", "name": "T", "input": {}}, {"tool_use_id": "c1", "content": "x"}
+    kept = [
+        ("u", lambda id_, parent: said(id_, "do it", parent, timestamp=times[1])),
+        ("a", lambda id_, parent: replied(id_, call, parent=parent, timestamp=times[2])),
+        ("r", lambda id_, parent: said(id_, [{"type": "tool_result", **result}], parent, timestamp=times[3])),
+    ]
+    parents = [None, "u", "a"]
+    note = "<minutebook-note>\nkept\n</minutebook-note>"
+    reading = read(
+        *(make(id_, parent) for (id_, make), parent in zip(kept, parents, strict=True)),
+        row("b", "system", None, subtype="compact_boundary", timestamp=times[4]),
+        said("n", note, "b", timestamp=times[4], rowSource="hook"),
+        *(make(f"{id_}2", "n") for id_, make in kept),
+        said("v", "do it", "r2", timestamp=times[5]),
+    )
+    assert [(e.id, e.parent, e.custom_type) for e in sources(reading)] == [
+        ("u", None, ""),
+        ("a", "u", ""),
+        ("r", "a", ""),
+        ("n", "r", HOST_SUMMARY),
+        ("v", "n", ""),
+    ]
+    assert reading.skipped == {"kept_again": 3}
+
+
 def test_late_summary_is_not_taken_for_an_older_boundarys(read):
     boundary = row("b", "system", None, subtype="compact_boundary")
     reading = read(said("u", "hi"), boundary, said("v", "on", "b"), said("s", "Summary", "v", isCompactSummary=True))

@@ -1,11 +1,14 @@
 """Who wrote a user row of Claude Code: a person, or the program in a user's name. Pure."""
 
 import re
+from typing import Any
 
+from minutebook.hosts.fields import object_of
 from minutebook.records import INJECTED
 
 LOCAL_COMMAND = "local_command"
 OWN_BLOCK = "<minutebook"
+OWN_NOTE = "<minutebook-note>"
 
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
 _INTERRUPTED = "[Request interrupted by user"
@@ -28,6 +31,12 @@ def custom_type_of(text: str) -> str:
     if not said and text.strip():
         return INJECTED if OWN_BLOCK in text else "system_reminder"
     return next((custom for prefix, custom in _WRITTEN_BY_THE_PROGRAM if said.startswith(prefix)), "")
+
+
+def is_own_note(data: dict[str, Any]) -> bool:
+    """Whether a user row is what our plugin put in a summary's place."""
+    content = object_of(data.get("message")).get("content")
+    return data.get("rowSource") == "hook" and isinstance(content, str) and content.startswith(OWN_NOTE)
 
 
 def is_interruption(text: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from minutebook.hosts.claude_code.blocks import grouped, parts_of
 from minutebook.hosts.claude_code.kinds import METADATA, SYSTEM_METADATA
-from minutebook.hosts.claude_code.prompts import OWN_BLOCK, custom_type_of, is_interruption
+from minutebook.hosts.claude_code.prompts import OWN_BLOCK, custom_type_of, is_interruption, is_own_note
 from minutebook.hosts.fields import compact_json, iso_time, list_of, object_of, text_of
 from minutebook.hosts.lines import Row
 from minutebook.hosts.reading import HostCompaction, Reading, SessionHead
@@ -21,6 +21,9 @@ _HOOK_OUTPUTS = ("hook_success", "hook_additional_context", "hook_blocking_error
 _PLAIN_OUTPUT_EVENTS = ("SessionStart", "UserPromptSubmit")
 """The events whose hooks' plain output the model is shown."""
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+OPENING_CHARACTERS = 60
+RECENT_ROWS = 100
+"""More than our plugin keeps at a compaction."""
 _ORIGINS_OF_THE_PROGRAM = ("task-notification", "coordinator", "hook", "auto-continuation")
 
 
@@ -47,9 +50,14 @@ class _ClaudeWalk(Walk):
         super().__init__(path, head, memory)
         self.compacted_by = text_of(memory.get("compacted_by"))
         """Id of a compaction boundary whose summary has not been seen yet."""
+        self.recent: dict[str, str] = dict(memory.get("recent", {}))
+        """The last rows of the conversation, by who said it and when."""
+        self.keeping = memory.get("keeping") is True
+        """Nothing new came since the last boundary: what is there already comes once more where a plugin compacted."""
 
     def memory(self) -> dict[str, Any]:
-        return {**super().memory(), "compacted_by": self.compacted_by}
+        kept = {"recent": self.recent, "keeping": self.keeping}
+        return {**super().memory(), "compacted_by": self.compacted_by, **kept}
 
     def take(self, row: Row) -> None:
         data = row.data
@@ -57,6 +65,9 @@ class _ClaudeWalk(Walk):
         kind = text_of(data.get("type"))
         if data.get("isSidechain") is True and not (self.head and self.head.agent):
             self._pass_over(data, "sidechain")
+        elif kind in ("user", "assistant") and self._comes_again(data, kind):
+            self.skip("kept_again")
+            self.link(text_of(data.get("uuid")), self.last or None)
         elif kind == "user":
             self._user(row)
         elif kind == "assistant":
@@ -71,6 +82,18 @@ class _ClaudeWalk(Walk):
             self.count_unknown(kind or "no type")
             self._link(data)
 
+    def _comes_again(self, data: dict[str, Any], kind: str) -> bool:
+        """Whether it is a row of before the compaction, under another id."""
+        key = f"{kind} {text_of(data.get('timestamp'))} {_opening(object_of(data.get('message')))}"
+        if self.keeping and key in self.recent:
+            return True
+        if data.get("isCompactSummary") is not True and not is_own_note(data):
+            self.keeping = False
+            self.recent[key] = ""
+            if len(self.recent) > RECENT_ROWS:
+                del self.recent[next(iter(self.recent))]
+        return False
+
     def _pass_over(self, data: dict[str, Any], kind: str) -> None:
         self.skip(kind)
         self._link(data)
@@ -83,7 +106,7 @@ class _ClaudeWalk(Walk):
 
     def _user(self, row: Row) -> None:
         data = row.data
-        if data.get("isCompactSummary") is True:
+        if data.get("isCompactSummary") is True or is_own_note(data):
             self._summary(row)
         elif data.get("isVisibleInTranscriptOnly") is True:
             self._pass_over(data, "transcript_only")
@@ -196,6 +219,7 @@ class _ClaudeWalk(Walk):
     def _boundary(self, data: dict[str, Any]) -> None:
         """A compaction goes on where the file stands: its logical parent is often not in the file."""
         self.compacted_by = _row_id(data)
+        self.keeping = True
         self.link(text_of(data.get("uuid")), self.last or None)
         self._compaction(data, first_kept=self._first_kept(object_of(data.get("compactMetadata"))))
 
@@ -252,6 +276,14 @@ def _session_named(path: str) -> str:
 
 def _row_id(data: dict[str, Any]) -> str:
     return text_of(data.get("uuid")) or content_id(compact_json(data))
+
+
+def _opening(message: dict[str, Any]) -> str:
+    """What tells a row from others of the same millisecond: the reply or the call it belongs to, or its first words."""
+    content = message.get("content")
+    first = object_of(content[0]) if isinstance(content, list) and content else {"text": content}
+    named = (message.get("id"), first.get("tool_use_id"), first.get("id"), first.get("text"))
+    return " ".join(text_of(value)[:OPENING_CHARACTERS] for value in named)
 
 
 def _custom_type(parts: tuple[Part, ...]) -> str:
