@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from builders import observed, remember
-from scripted_server import Answer
+from scripted_server import Answer, Refused
 
 from minutebook.pipeline.branches import load_branch
 from minutebook.pipeline.sessions import list_sessions
@@ -108,3 +108,22 @@ def test_without_memory_pi_summarizes_itself(pi_lab: PiLab) -> None:
         assert "PI'S OWN SUMMARY" in done["data"]["summary"]
         assert pi_lab.agent.summaries
         assert pi.notices() == []
+
+
+def test_a_context_that_overflows_is_compacted_with_our_memory_and_the_turn_goes_on(pi_lab: PiLab) -> None:
+    too_long = Refused(
+        status=400,
+        message="This model's maximum context length is 20000 tokens. Your messages resulted in 20400 tokens.",
+        code="context_length_exceeded",
+    )
+    with pi_lab.rpc() as pi:
+        for number in range(3):
+            turn(pi_lab, pi, number)
+        until(lambda: recorded(pi_lab) > 4, "a memory")
+        pi_lab.agent.queue += [too_long, Answer(text="After all.")]
+        events = pi.prompt("Go on.")
+    (end,) = [event for event in events if event["type"] == "compaction_end"]
+    assert (end["reason"], end["willRetry"]) == ("overflow", True)
+    assert BLOCK in end["result"]["summary"]
+    assert pi_lab.agent.summaries == []
+    assert pi_lab.agent.requests[-1].text.count(BLOCK) == 1

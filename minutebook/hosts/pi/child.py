@@ -15,7 +15,6 @@ from typing import Any
 from minutebook.errors import BadInput, BadSetting, CompactionOpen, MinutebookError, NotFound
 from minutebook.hosts import bell
 from minutebook.hosts.fields import list_of, object_of, text_of
-from minutebook.hosts.pi import telling
 from minutebook.hosts.pi.composing import compose
 from minutebook.hosts.pi.taking import Intake
 from minutebook.hosts.pi.trigger import Answer, Notice, Trigger
@@ -232,17 +231,25 @@ class Child:
     # -- what is asked for ---------------------------------------------------------------------------------------------
 
     def _status(self, line: Mapping[str, Any]) -> Result:
+        from minutebook.hosts.pi import telling
+
         store, settings = self._opened(), self._settings()
         window = _whole(line.get("window")) or self._window
         return {"text": telling.status(store, self._branch(), settings, _words(line), window)}
 
     def _view(self, line: Mapping[str, Any]) -> Result:
+        from minutebook.hosts.pi import telling
+
         return {"text": telling.view(self._opened(), self._branch(), self._settings(), _words(line))}
 
     def _command_recall(self, line: Mapping[str, Any]) -> Result:
+        from minutebook.hosts.pi import telling
+
         return {"text": telling.command_recall(self._opened(), self._branch(), _words(line))}
 
     def _recall(self, line: Mapping[str, Any]) -> Result:
+        from minutebook.hosts.pi import telling
+
         page = line.get("page")
         wanted = 1 if page is None else _whole(page) or 0
         return dict(telling.recalled(self._opened(), self._branch(), text_of(line.get("record")), wanted))
