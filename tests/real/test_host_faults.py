@@ -201,12 +201,24 @@ def on_a_disk(machine: Machine, size: str) -> Iterator[Disk]:
             machine.stop()
 
 
+def make_read_only(machine: Machine, disk: Disk) -> None:
+    """As soon as nobody has a file open there: a worker may have been started at the very end."""
+
+    def done() -> bool:
+        machine.stop()
+        with suppress(subprocess.CalledProcessError):
+            disk.remount("ro")
+            return True
+        return False
+
+    wait_until(done)
+
+
 def test_a_data_folder_that_cannot_be_written(machine: Machine) -> None:
     with on_a_disk(machine, "8m") as disk:
         session = turn(machine).session
         taken_in(machine)
-        machine.stop()
-        disk.remount("ro")
+        make_read_only(machine, disk)
         turn(machine, "And now?", session)
         assert "data folder: " in (said := doctor(machine)) and "cannot be written" in said
         assert prompts(machine, session) == [TOLD.strip()]
@@ -238,8 +250,7 @@ def test_a_home_that_cannot_be_written(machine: Machine) -> None:
         machine.folder, machine.store = machine.home / ".claude", machine.minutebook / "minutebook.sqlite"
         turn(machine)
         taken_in(machine)
-        machine.stop()
-        disk.remount("ro")
+        make_read_only(machine, disk)
         runs = [machine.run("-p", TOLD, "--output-format", "json", MINUTEBOOK_OFF=off) for off in ("1", "0")]
         ended = [(run.code, run.text if run.output else "", run.errors) for run in runs]
         assert ended[0] == ended[1]
