@@ -219,6 +219,10 @@ def _act(action: str, store_path: str, host: str, event: str, session: str, payl
         bell.remove_handover(store_path, host, session)
     elif action == COMMAND and not is_command(payload):
         _act(NOTICES, store_path, host, event, session, payload)
+    elif (
+        host == "codex" and payload.get("source") == "compact" and _say_handed_over(store_path, host, session, payload)
+    ):
+        return
     elif payload.get("source") not in NOTHING_TO_SAY and not name_in(payload, "agent_id"):
         import gc
 
@@ -230,6 +234,17 @@ def _act(action: str, store_path: str, host: str, event: str, session: str, payl
             _say_part(store_path, host, session, 1, text)
         else:
             _say(text)
+
+
+def _say_handed_over(store_path: str, host: str, session: str, payload: Payload) -> bool:
+    """Print whole what was composed before the compaction, if it was: nothing more has to be loaded for that."""
+    parts = None if name_in(payload, "agent_id") else bell.read_handover(store_path, host, session)
+    if parts is None:
+        return False
+    bell.remove_handover(store_path, host, session)
+    bell.settle(store_path, host, session)
+    _say("".join(parts))
+    return True
 
 
 def _note(store_path: str, host: str, session: str) -> None:
