@@ -95,7 +95,7 @@ def test_it_is_redacted_like_everything_else(session: minutebook.Session) -> Non
 
 
 @given(program=programs(), at=st.data())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_whole_list_each_turn_is_recorded_once(tmp_path: Path, program: Program, at: st.DataObject) -> None:
     """Whenever it is recorded, twice or from another process: each entry once, in order, no prompt lost."""
     name = f"whole-{next(NUMBERS)}"
@@ -110,7 +110,7 @@ def test_the_whole_list_each_turn_is_recorded_once(tmp_path: Path, program: Prog
 
 
 @given(program=programs(), at=st.data())
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_appended_messages_are_all_new(tmp_path: Path, program: Program, at: st.DataObject) -> None:
     with opened(tmp_path, f"new-{next(NUMBERS)}") as session:
         start = 0
@@ -122,7 +122,7 @@ def test_appended_messages_are_all_new(tmp_path: Path, program: Program, at: st.
 
 
 @given(program=programs(distinct=True), cut=st.data())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_list_that_goes_back_and_on_otherwise_loses_no_prompt(
     tmp_path: Path, program: Program, cut: st.DataObject
 ) -> None:
@@ -267,11 +267,23 @@ def test_a_worker_starts_by_itself_and_makes_the_memory(tmp_path: Path, monkeypa
         agent.end_workers()
 
 
+def test_a_store_on_a_server(tmp_path: Path, redis_url: str) -> None:
+    """As several machines share one: another process goes on where this one was."""
+    messages = [{"role": "user", "content": f"step {at} " + "x" * 100} for at in range(6)]
+    with minutebook.Session("s1", project=tmp_path, store=redis_url) as one:
+        assert one.record(messages[:4]) == 4
+        with minutebook.Session("s1", project=tmp_path, store=redis_url) as other:
+            assert other.record(messages) == 2
+            learn(other, "six steps")
+            assert other.compact(messages, keep_recent_tokens=60)[0]["content"].startswith(OPENING)
+        assert one.record(messages) == 0
+
+
 # -- compacting --------------------------------------------------------------------------------------------------------
 
 
 @given(program=programs(most=10), keep=st.integers(0, 500))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_compacted_list_is_valid_and_goes_on(tmp_path: Path, program: Program, keep: int) -> None:
     """The system first, then the memory, then the very same newest messages, no call without its result."""
     with opened(tmp_path, f"compact-{next(NUMBERS)}") as session:

@@ -233,7 +233,7 @@ def test_nothing_taken_in_yet_is_said() -> None:
 
 
 @given(text=st.text(max_size=400), words=st.text(min_size=1, max_size=40))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_content_comes_out_sendable_and_without_tags(tmp_path: Path, text: str, words: str) -> None:
     store = SqliteStore(tmp_path / "any.db", busy_seconds=5, create=True)
     try:
