@@ -13,7 +13,7 @@ from functools import lru_cache
 from minutebook.pipeline.deliveries import HostCompaction, ImportedMemory, Reading, SessionHead
 from minutebook.pipeline.ignoring import NO_GLOBS, Globs, names_ignored, without_ignored_lines
 from minutebook.pipeline.pauses import Pause, covers, list_pauses
-from minutebook.pipeline.sessions import find_session, session_key
+from minutebook.pipeline.sessions import session_key
 from minutebook.records import Part, SourceEntry
 from minutebook.store import codec
 from minutebook.store.kernel import Put, Stale, Store
@@ -75,8 +75,7 @@ def keep_out(store: Store, reading: Reading, ignore: Sequence[str] = ()) -> Read
     kept = kept_out(reading, rules)
     if len(kept.calls) > len(before):
         _save_calls(store, key, kept.calls)
-    nothing = bool(reading.events) and not kept.reading.events and find_session(store, key) is None
-    return Reading(head=None) if nothing else kept.reading  # of a session that was paused all along, no trace
+    return kept.reading
 
 
 def is_ignored_project(project: str, ignore: Sequence[str]) -> bool:

@@ -70,10 +70,24 @@ def test_what_a_pause_is_not_about_is_taken_in(store: Store) -> None:
     assert texts(store) == ["one"]
 
 
-def test_of_a_session_that_was_paused_all_along_there_is_no_trace(store: Store) -> None:
+def test_of_a_session_that_was_paused_all_along_it_is_known_that_there_was_one(store: Store) -> None:
     begin_pause(store, Pause(scope="all", since=AT.format(0)))
     take(store, [say(SECRET, time=AT.format(1)), say("without a time", time="")])
-    assert list_sessions(store) == []
+    (session,) = list_sessions(store)
+    assert (session.branch, session.title, session.skipped) == ("", "", {"paused": 2})
+
+
+def test_what_comes_after_a_long_pause_at_the_beginning_is_taken_in(store: Store, tmp_path: Path) -> None:
+    """However small the steps in which the file is read, and however often it begins again."""
+    begin_pause(store, Pause(scope="all", since=AT.format(0)))
+    end_pauses(store, [Pause(scope="all", since=AT.format(0))], AT.format(30))
+    rows = [{"type": "minutebook.session", "version": 1, "session": "s1", "zone": "UTC", "project": "/w/app"}]
+    rows += [{"id": f"e{at}", "role": "user", "text": "x" * 999, "time": AT.format(at)} for at in range(1, 40)]
+    file = tmp_path / "s1.jsonl"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    for _ in range(60):
+        deliver_file(store, "neutral", file, seconds=0, step_bytes=2_000)
+    assert len(texts(store)) == 10
 
 
 def test_a_compaction_of_the_paused_time_is_noted(store: Store) -> None:
@@ -89,7 +103,7 @@ def test_a_project_is_found_by_its_real_folder(store: Store, tmp_path: Path) -> 
     link.symlink_to(real)
     begin_pause(store, Pause(scope="project", name=str(real), since=AT.format(0)))
     take(store, [say("one")], project=str(link))
-    assert list_sessions(store) == []
+    assert [session.branch for session in list_sessions(store)] == [""]
 
 
 # -- ignored projects and paths ------------------------------------------------------------------------------------
