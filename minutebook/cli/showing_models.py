@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 NOTICES = 5
 SESSIONS_OWN = "the session's own model"
 LABEL_WIDTH = 20
+PROGRAM_PRICE = "what the program reports; a plan may cost something else"
 HOW = {
     "key": "usable with its key",
     "header": "usable with an authorization header",
@@ -65,7 +66,7 @@ def _model(model: ModelReport) -> Iterator["Text"]:
         rests = f"rests for {seconds(model.rests_seconds)} more: " if model.rests_seconds else ""
         yield _line("  last failure", f"{rests}{model.cooldown.kind}: {model.cooldown.said}", "yellow")
     yield _line("  can", abilities(model))
-    yield _line("  price", price_text(model.price))
+    yield _line("  price", PROGRAM_PRICE if model.how == "login" and not model.price else price_text(model.price))
     if taught := lessons(model):
         yield _line("  learned", taught)
     yield _line("  today (UTC)", account_text(model.today))
