@@ -216,7 +216,7 @@ def test_before_any_memory_003_105_003_111(om: Om, project: Path) -> None:
 def test_where_only_sub_agents_were_taken_in_it_says_so(om: Om, store: Store, project: Path) -> None:
     accept_turns(store, Delivered(head=SessionHead(host="neutral", session="s1", agent="a1"), events=[say("hi")]))
     result = om("status", code=0)
-    assert "No session: only sub-agents' sessions were taken in" in result.stdout
+    assert "No session: only sub-agents' sessions were taken in, or paused ones" in result.stdout
     assert all("only sub-agents" in om(name, code=0).stderr for name in ("view", "compact"))
     assert "--session KEY" in om("note", "hi", code=1).stderr
     assert om("status", "--session", "neutral:s1/a1", code=0).stdout.startswith("neutral:s1/a1")
