@@ -231,3 +231,41 @@ def test_commands_ask_no_model_and_leave_nothing_in_the_context(either_way: Clau
     assert len(lab.model.requests) == asked
     lab.prompt("go on", session=session)
     assert "Usage:" not in words(lab.asked[-1]) and "/om:" not in words(lab.asked[-1])
+
+
+@pytest.mark.parametrize("trigger", ["manual", "auto"])
+def test_the_optional_plugin_compacts_without_a_model_call(lab: ClaudeLab, trigger: str) -> None:
+    lab.install("--plugin")
+    assert lab.run("plugin", "install", "om-compact@minutebook").code == 0
+    session = long_talk(lab, 3)
+    before = length_of(lab, session)
+    if trigger == "auto":
+        lab.script = [shell("echo one", tokens=FULL), said("two")]
+        lab.prompt("go on", session=session, **WINDOW)
+    else:
+        lab.prompt("/compact", session=session)
+        lab.prompt("go on", session=session)
+    assert lab.summaries_asked == [] and lab.summary not in words(lab.asked[-1])
+    assert RECORD.findall(memory_in(lab.asked[-1])) and "taken out of the context" in words(lab.asked[-1])
+    lab.wait_for(lambda store: folds(store, branch_of(store, session)) > 0)
+    lab.wait_for(lambda store: "go on" in texts(store, branch_of(store, session)))
+    with lab.opened() as store:
+        later = [placed.entry for placed in Path(store, branch_of(store, session)).walk(before)]
+    assert [entry_text(each) for each in later if each.typed] == ["go on"], "what was kept is in the ledger once"
+
+
+def length_of(lab: ClaudeLab, session: str) -> int:
+    with lab.opened() as store:
+        return Path(store, branch_of(store, session)).length()
+
+
+def test_a_compaction_without_memory_is_the_hosts_own(lab: ClaudeLab) -> None:
+    """003-066: also where the plugin could answer it."""
+    lab.install("--plugin")
+    assert lab.run("plugin", "install", "om-compact@minutebook").code == 0
+    lab.script = [said("hello")]
+    session = lab.prompt("hi").session
+    lab.prompt("/compact", session=session)
+    lab.prompt("go on", session=session)
+    assert len(lab.summaries_asked) == 1 and "SUMMARY OF THE HOST" in words(lab.asked[-1])
+    assert memory_in(lab.asked[-1]) == ""
