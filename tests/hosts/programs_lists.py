@@ -1,11 +1,22 @@
-"""Conversations as a program keeps them, in three shapes, for tests of minutebook.Session."""
+"""Conversations as a program keeps them, in three shapes, and sessions for them: for tests of minutebook.Session."""
 
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
 from typing import Any
 
+from builders import concluded, observed, remember
 from hypothesis import strategies as st
+
+import minutebook
+from minutebook.hosts.python_messages import read_messages
+from minutebook.pipeline.branches import Path as SourcePath
+from minutebook.pipeline.branches import load_branch
+from minutebook.pipeline.sessions import load_session
+from minutebook.pipeline.sourcetext import entry_text
+from minutebook.records import SourceEntry
 
 SHAPES = ("openai", "anthropic", "responses")
 
@@ -98,3 +109,43 @@ def programs(draw: st.DrawFn, most: int = 8, *, distinct: bool = False) -> Progr
         if draw(st.booleans()):
             program.answers(f"{draw(TEXTS)}{more}")
     return program
+
+
+# -- sessions ----------------------------------------------------------------------------------------------------------
+
+NUMBERS = count()
+SMALL = {"compact_after_tokens": 200, "keep_recent_tokens": 60}
+
+
+def opened(folder: Path, name: str = "s1", **more: Any) -> minutebook.Session:
+    given = {"project": folder, "store": folder / "store.sqlite", "worker": False, "zone": "UTC", **more}
+    return minutebook.Session(name, **given)
+
+
+def entries_of(session: minutebook.Session) -> list[SourceEntry]:
+    """What the ledger has on the branch on which the session stands."""
+    branch = load_branch(session.store, load_session(session.store, session.key).branch)
+    return [placed.entry for placed in SourcePath(session.store, branch).walk()]
+
+
+def prompts_of(session: minutebook.Session) -> list[str]:
+    """Typed prompts on all branches of the session, each delivered one once."""
+    seen: dict[str, str] = {}
+    for key in load_session(session.store, session.key).branches:
+        for placed in SourcePath(session.store, load_branch(session.store, key)).walk():
+            if placed.entry.typed:
+                seen[placed.entry.id] = entry_text(placed.entry)
+    return list(seen.values())
+
+
+def said_in(messages: list[Any]) -> int:
+    return sum(len(message.said) for message in read_messages(messages))
+
+
+def learn(session: minutebook.Session, *words: str) -> list[str]:
+    """Memory as a worker would record it, of everything that is there; ids of the observations."""
+    entries = entries_of(session)
+    branch = load_branch(session.store, load_session(session.store, session.key).branch)
+    seen = [observed(each, sources=[entries[0].id]) for each in words]
+    remember(session.store, branch, observations=seen, reflections=[concluded("all is well", *seen)])
+    return [each.id for each in seen]
