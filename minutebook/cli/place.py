@@ -20,7 +20,9 @@ from minutebook.store.opening import open_store
 
 EMPTY = Branch(key="", host="", session="", lineage="")
 """Stands in where no session was taken in yet: every number of it is zero."""
-ONLY_SUB_AGENTS = "only sub-agents' sessions were taken in, or paused ones; `om sessions` lists what --session KEY names"
+ONLY_SUB_AGENTS = (
+    "only sub-agents' sessions were taken in, or paused ones; `om sessions` lists them, and --session KEY names one"
+)
 NOTHING_YET = "no session was taken in yet; try `om ingest FILE` or `om replay FILE`"
 
 
