@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,10 @@ from minutebook.hosts.fields import list_of, object_of, text_of
 from minutebook.hosts.pi.composing import compose
 from minutebook.hosts.pi.taking import Intake
 from minutebook.hosts.pi.trigger import Answer, Notice, Trigger
+from minutebook.hosts.pi.unmade import Unmade
 from minutebook.hosts.relay import Relay
 from minutebook.pipeline.branches import find_branch
-from minutebook.pipeline.clocks import compact_reading, compaction_due
+from minutebook.pipeline.clocks import BranchState, compact_reading, compaction_due, observe_reading
 from minutebook.pipeline.folds import abandon_fold
 from minutebook.pipeline.intake import mark_ended
 from minutebook.pipeline.readings import read_state
@@ -34,6 +35,10 @@ from minutebook.zones import machine_zone
 
 PROTOCOL = 1
 HOST = "pi"
+NOBODY = Notice(
+    "warning",
+    "Minutebook: memory is due and no worker comes to make it. Nothing is lost; `om doctor` says what to do.",
+)
 Result = dict[str, Any]
 Send = Callable[[Mapping[str, Any]], None]
 
@@ -50,6 +55,7 @@ class Child:
         self._intake: Intake | None = None
         self._relay: Relay | None = None
         self._trigger = Trigger()
+        self._unmade = Unmade()
         self._composed: Branch | None = None
         self._told = ""
 
@@ -141,7 +147,10 @@ class Child:
         if self._intake is not None and self._intake.behind:
             self._ring()
         if wanted and not bell.wake(self.store_path):
-            bell.start_worker(self.store_path)
+            try:
+                bell.start_worker(self.store_path)
+            except OSError as error:  # what was asked for is done all the same
+                bell.complain(f"pi: no worker can be started: {error}")
 
     def _ring(self) -> None:
         if self._intake is not None:
@@ -223,7 +232,14 @@ class Child:
             busy = line.get("busy") is True
             return _said(self._trigger.second_look(due, now, settings.job_deadline_seconds, busy=busy))
         reading = compact_reading(state, settings, window)
-        return _said(self._trigger.first_look(due, reading, now, settings.job_deadline_seconds))
+        answer = self._trigger.first_look(due, reading, now, settings.job_deadline_seconds)
+        return _said(replace(answer, notices=(*answer.notices, *self._made_by_nobody(state, settings, now))))
+
+    def _made_by_nobody(self, state: BranchState, settings: Settings, now: float) -> tuple[Notice, ...]:
+        due = observe_reading(state, settings).reached and not (settings.passive or state.elsewhere)
+        listening = not due or bell.wake(self.store_path)
+        tells = self._unmade.look(due=due, observed=state.observed, listening=listening, now=now)
+        return (NOBODY,) if tells else ()
 
     def _asked(self, line: Mapping[str, Any]) -> Result:
         return _said(Answer(notices=self._trigger.ended(text_of(line.get("how")), text_of(line.get("cause")))))

@@ -8,7 +8,9 @@ import pytest
 from builders import observed, remember
 from pi_sessions import Talk, branch_of
 
+from minutebook.hosts import bell
 from minutebook.hosts.pi.trigger import Trigger
+from minutebook.hosts.pi.unmade import Unmade
 from minutebook.pipeline.clocks import Reading
 from minutebook.store.kernel import Job
 
@@ -136,3 +138,38 @@ def test_it_looks_although_a_worker_holds_the_branch_003_064(at_threshold: Talk)
         assert store.claim(job, "hanging", lease_seconds=60, deadline_seconds=600)
     assert look(at_threshold)[0] is True
     assert look(at_threshold, second=True)[1] is True
+
+
+# -- nobody makes it ---------------------------------------------------------------------------------------------------
+
+
+def test_memory_that_is_due_and_that_nobody_makes_is_told_once(
+    at_threshold: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No worker listens although one is started after each turn."""
+    monkeypatch.setattr("minutebook.hosts.pi.unmade.SECONDS", 0.0)
+    told = [notice for _ in range(6) for notice in look(at_threshold)[2] if "no worker comes" in notice]
+    assert len(told) == 1
+
+
+def test_a_worker_that_listens_or_comes_to_it_is_waited_for() -> None:
+    def looks(*changes: dict[str, Any]) -> list[bool]:
+        unmade = Unmade()
+        plain: dict[str, Any] = {"due": True, "observed": 4, "listening": False}
+        return [unmade.look(**{**plain, "now": 100.0 * at, **change}) for at, change in enumerate(changes)]
+
+    assert looks({}, {}, {}, {}, {}) == [False, False, False, True, False]
+    assert not any(looks({}, {}, {}, {"listening": True}, {}, {}))
+    assert not any(looks({}, {}, {}, {"observed": 9}, {"observed": 9}, {"observed": 9}))
+    assert not any(looks({}, {}, {}, {"due": False}, {}, {}))
+    assert not any(looks(*({"now": float(at)} for at in range(9))))
+
+
+def test_a_worker_that_cannot_be_started_spoils_no_answer(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any) -> None:
+        raise OSError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(bell, "start_worker", refused)
+    talk.session.turns(1)
+    assert talk.turn()["moved"] is True
+    assert "no worker can be started" in (talk.store_path.parent / "hook.log").read_text()
