@@ -1,5 +1,7 @@
-"""Claude Code's print mode as a model: what it is started with, and what its one JSON object says. Pure."""
+"""Claude Code's print mode as a model: what it is started with, and what its one JSON object says."""
 
+import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,8 +12,7 @@ from minutebook.workers.models_process import Finished
 from minutebook.workers.models_said import Said, count, failure_of, objects, silent, text_of
 
 EFFORT = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh", "max": "max"}
-SETTINGS = '{"disableAllHooks":true}'
-"""Over the person's own, which are read because a login may stand in them."""
+SETTINGS_MAX_BYTES = 1_000_000
 
 
 def arguments(choice: ModelChoice, folder: Path) -> Sequence[str]:
@@ -19,12 +20,29 @@ def arguments(choice: ModelChoice, folder: Path) -> Sequence[str]:
     named, effort = choice.id.partition("/")[2], EFFORT.get(choice.thinking)
     return [
         *("--print", "--output-format", "json", "--no-session-persistence", "--disable-slash-commands"),
-        *("--settings", SETTINGS, "--setting-sources", "user"),
+        *("--settings", json.dumps(_settings(settings_file(os.environ))), "--setting-sources", "user"),
         *("--strict-mcp-config", "--mcp-config", '{"mcpServers":{}}', "--tools", "", "--permission-mode", "dontAsk"),
         *("--system-prompt-file", str(folder / "system.md")),
         *(("--model", named) if named else ()),
         *(("--effort", effort) if effort else ()),
     ]
+
+
+def settings_file(environ: Mapping[str, str]) -> Path:
+    """The person's own settings, which are read because a login may stand in them."""
+    folder = environ.get("CLAUDE_CONFIG_DIR") or Path(environ.get("HOME", "~")).expanduser() / ".claude"
+    return Path(folder) / "settings.json"
+
+
+def _settings(own: Path) -> dict[str, object]:
+    """What is laid over them: no hooks, and each plugin switched off by its name."""
+    try:
+        with own.open("rb") as file:
+            enabled = json.loads(file.read(SETTINGS_MAX_BYTES))["enabledPlugins"]
+    except (OSError, ValueError, KeyError, TypeError):
+        enabled = {}
+    names = enabled if isinstance(enabled, dict) else {}
+    return {"disableAllHooks": True, "enabledPlugins": dict.fromkeys(names, False)}
 
 
 def environ(request: Request, output_tokens: int) -> Mapping[str, str]:

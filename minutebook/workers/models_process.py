@@ -1,8 +1,10 @@
 """Runs one program that answers one request: bounded, killed with all that it started, and one at a time.
 
-What a killed worker left behind ends by itself with its answer, because it was given nothing else to do.
+A worker that leaves takes it along. What a killed worker left behind ends by itself with its answer, because it was
+given nothing else to do.
 """
 
+import atexit
 import os
 import signal
 import subprocess
@@ -23,6 +25,15 @@ ERRORS_MAX_BYTES = 64_000
 POLL_SECONDS = 0.1
 DRAIN_SECONDS = 2.0
 """How long a pipe is read on after the program has ended: something that it started may hold it open."""
+
+
+_running: set["subprocess.Popen[bytes]"] = set()
+
+
+@atexit.register
+def _end_all() -> None:
+    for program in list(_running):
+        _kill(program)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +58,7 @@ def run_program(
         env=dict(environ),
         start_new_session=True,  # a process group of its own, so that all of it can be killed
     )
+    _running.add(program)
     assert program.stdin and program.stdout and program.stderr
     output, errors = _Kept(OUTPUT_MAX_BYTES), _Kept(ERRORS_MAX_BYTES, newest=True)
     writer = _thread(_write, program.stdin, given.encode())
@@ -57,6 +69,7 @@ def run_program(
         raise TookTooLong(f"no whole answer within {timeout_seconds:.0f} s") from None
     finally:
         _kill(program)
+        _running.discard(program)
         for thread in (writer, *readers):
             thread.join(DRAIN_SECONDS)
     return Finished(output=output.text(), errors=errors.text(), status=status)

@@ -77,6 +77,21 @@ def test_doctor_says_what_to_do_for_a_person_who_is_not_logged_in(machine: Machi
     assert "Not logged in" in said and "start `claude` once and log in" in said
 
 
+def test_a_model_that_cannot_be_asked_is_said_in_the_real_agent_once(machine: Machine) -> None:
+    """To the person, not to the model: it stands in the session's file as the hook's message, and in no request."""
+    machine.settings["MINUTEBOOK_MODEL"] = "host:codex"  # which is not there
+    machine.install("--user")
+    session = machine.prompt(RULE).session
+    wait_until(lambda: [*Path(f"{machine.store}.slots").glob("claude_code.*")])
+    for text in ("And now?", "And then?"):
+        machine.prompt(text, session=session)
+        wait_until(lambda: not machine.bells())
+    said = [row for row in machine.rows(session) if "host/codex cannot be asked" in json.dumps(row)]
+    shown = [row for row in said if row["attachment"]["type"] == "hook_system_message"]
+    assert len(shown) == 1, said
+    assert not [asked for asked in machine.model.requests if "cannot be asked" in words(asked)]
+
+
 # -- Codex ---------------------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -141,6 +142,29 @@ def test_codex_answers_and_its_servers_are_switched_off_by_name(store: Store, in
     assert 'mcp_servers={"one" = { enabled = false }, "odd name" = { enabled = false }}' in argv
     assert {"--ephemeral", "read-only", "features.hooks=false", "gpt-5.5", 'model_reasoning_effort="high"'} <= {*argv}
     assert argv[-1] == "-" and (seen / "stdin").read_text() == "What happened?"
+
+
+@pytest.mark.parametrize(
+    ("own", "switched_off"),
+    [
+        (None, {}),
+        ("not json", {}),
+        ("[]", {}),
+        ('{"enabledPlugins": 3}', {}),
+        ('{"enabledPlugins": {"om@minutebook": true}, "hooks": {}}', {"om@minutebook": False}),
+    ],
+)
+def test_plugins_of_claude_are_switched_off_by_name(
+    store: Store, install: Install, tmp_path: Path, own: str | None, switched_off: dict[str, bool]
+) -> None:
+    seen = install("claude", f'printf "%s\\n" "$@" > $SEEN/argv\n{saying(RESULT)}')
+    if own is not None:
+        (tmp_path / "home" / ".claude").mkdir(parents=True)
+        (tmp_path / "home" / ".claude" / "settings.json").write_text(own)
+    ask(store, settings(), tools=())
+    argv = (seen / "argv").read_text().splitlines()
+    over = json.loads(argv[argv.index("--settings") + 1])
+    assert over == {"disableAllHooks": True, "enabledPlugins": switched_off}
 
 
 def test_nothing_of_the_session_whose_hook_started_the_worker_is_handed_on(
@@ -321,6 +345,21 @@ def test_what_a_program_leaves_behind_is_ended_too(store: Store, install: Instal
     seen = install("claude", f"sleep 600 >/dev/null 2>&1 & echo $! > $SEEN/child\n{saying(RESULT)}")
     assert ask(store, settings(), tools=()).text == "It rained."
     assert not _runs(int((seen / "child").read_text()))
+
+
+def test_a_worker_that_leaves_takes_its_program_along(tmp_path: Path) -> None:
+    """Its threads are not waited for: the job was released, and is done again."""
+    script = (
+        "import os, threading, time\nfrom pathlib import Path\n"
+        "from minutebook.workers.models_process import run_program\n"
+        f"pid = Path({str(tmp_path / 'pid')!r})\n"
+        "more = {'given': '', 'folder': Path('/'), 'environ': os.environ, 'timeout_seconds': 600}\n"
+        "argv = ['/bin/sh', '-c', f'echo $$ > {pid}; exec sleep 600']\n"
+        "threading.Thread(target=run_program, args=(argv,), kwargs=more, daemon=True).start()\n"
+        "while not pid.exists() or not pid.read_text().strip(): time.sleep(0.01)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    assert not _runs(int((tmp_path / "pid").read_text()))
 
 
 def _runs(pid: int) -> bool:
