@@ -18,6 +18,8 @@ from minutebook.hosts.barejson import to_json, walk
 
 LIMIT_SECONDS = 0.95
 PART_SECONDS = 0.85
+COMMAND_SECONDS = 4.0
+"""A person who typed a command waits for the answer; what was not answered would go to the model."""
 FRESH_SECONDS = 2.0
 """A composition that was handed over at a resume is of this resume: it is no older than the hooks that print it."""
 PAYLOAD_MAX_BYTES = 4 * 1024 * 1024
@@ -219,26 +221,30 @@ def _act(action: str, store_path: str, host: str, event: str, session: str, payl
         bell.remove_handover(store_path, host, session)
     elif action == COMMAND and not is_command(payload):
         _act(NOTICES, store_path, host, event, session, payload)
-    elif (
-        host == "codex" and payload.get("source") == "compact" and _say_handed_over(store_path, host, session, payload)
-    ):
-        return
     elif payload.get("source") not in NOTHING_TO_SAY and not name_in(payload, "agent_id"):
-        import gc
-
-        gc.disable()  # it would cost a tenth of the time, and a process that is gone in a second keeps nothing
-        from minutebook.hosts.answering import answer
-
-        text = answer(host, event, payload, store_path)
-        if text and host == "claude_code" and event == "SessionStart":
-            _say_part(store_path, host, session, 1, text)
-        else:
-            _say(text)
+        _answer(action, store_path, host, event, session, payload)
 
 
-def _say_handed_over(store_path: str, host: str, session: str, payload: Payload) -> bool:
+def _answer(action: str, store_path: str, host: str, event: str, session: str, payload: Payload) -> None:
+    if host == "codex" and payload.get("source") == "compact" and _say_handed_over(store_path, host, session):
+        return
+    if action == COMMAND:
+        _signal.setitimer(_signal.ITIMER_REAL, COMMAND_SECONDS)
+    import gc
+
+    gc.disable()  # it would cost a tenth of the time, and a process that is gone in a second keeps nothing
+    from minutebook.hosts.answering import answer
+
+    text = answer(host, event, payload, store_path)
+    if text and host == "claude_code" and event == "SessionStart":
+        _say_part(store_path, host, session, 1, text)
+    else:
+        _say(text)
+
+
+def _say_handed_over(store_path: str, host: str, session: str) -> bool:
     """Print whole what was composed before the compaction, if it was: nothing more has to be loaded for that."""
-    parts = None if name_in(payload, "agent_id") else bell.read_handover(store_path, host, session)
+    parts = bell.read_handover(store_path, host, session)
     if parts is None:
         return False
     bell.remove_handover(store_path, host, session)

@@ -102,7 +102,7 @@ def test_forty_turns(lab: CodexLab, api: ScriptedResponses):
     assert len(ids[0]) < len(ids[1]) < len(ids[2])
     assert len(memories[2]) > 30_000
     assert api.summary in first_after(api, 2).text
-    assert lab.hook_log() == ""
+    assert lab.hook_log() == []
 
 
 def test_by_plugin(lab: CodexLab, api: ScriptedResponses):
@@ -115,7 +115,7 @@ def test_by_plugin(lab: CodexLab, api: ScriptedResponses):
         server.compact(thread)
         server.turn(thread, "What do you know?")
         check_ids(lab, memory_in(first_after(api, 1)))
-    assert lab.hook_log() == ""
+    assert lab.hook_log() == []
 
 
 def typed(lab: CodexLab, api: ScriptedResponses, numbers: range, *, full: tuple[int, ...]) -> str:

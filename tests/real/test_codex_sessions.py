@@ -104,7 +104,7 @@ def test_a_fork_and_undone_turns(lab: CodexLab, api: ScriptedResponses):
     path = lab.path_of(f"codex:{fork}")
     assert path == ["First.", "Second.", "In the fork."]
     assert lab.path_of(f"codex:{thread}") == ["First.", "Instead of the second."]
-    assert lab.hook_log() == ""
+    assert lab.hook_log() == []
 
 
 def test_a_sub_agent_has_a_ledger_of_its_own(lab: CodexLab, api: ScriptedResponses):
