@@ -26,6 +26,7 @@ OWN_VARIABLES: Mapping[str, str] = {
     "MINUTEBOOK_OFF": "1: the hooks of agents do nothing",
     "MINUTEBOOK_DEBUG": "1: an unexpected error of `om` shows its traceback",
     "MINUTEBOOK_SESSIONS": "a folder of real session files, for tests",
+    "MINUTEBOOK_HOSTS": "1: tests with the real programs are run, too",
 }
 """Variables that are no settings."""
 
