@@ -48,6 +48,7 @@ def checks(place: Place) -> Iterator[Check]:
     """All checks but those of a store on a server, in order; none of them raises."""
     from minutebook.cli.checks_chain import chain_checks
     from minutebook.cli.checks_hosts import host_checks
+    from minutebook.cli.checks_models import mind_checks
 
     yield python_version(sys.version_info[:3])
     yield sqlite_version(LIBRARY_VERSION)
@@ -68,6 +69,7 @@ def checks(place: Place) -> Iterator[Check]:
     needed["mcp"] = "agents call recall and search by it" if in_agents & WITH_MCP else ""
     for name, module in EXTRAS.items():
         yield extra(name, module, needed_as=needed.get(name, ""))
+    yield from mind_checks(place)
     if place.store_file is not None:
         yield from store_checks(place, place.store_file)
 

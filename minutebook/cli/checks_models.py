@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from minutebook.cli.checks import Check
 from minutebook.cli.place import Place
 from minutebook.errors import MinutebookError
-from minutebook.workers.models_report import Probe, configured, probes
+from minutebook.workers.models_report import Probe, configured, probes, usable
 
 
 def model_checks(place: Place) -> Iterator[Check]:
@@ -17,6 +17,26 @@ def model_checks(place: Place) -> Iterator[Check]:
             yield called(probe)
     except MinutebookError as error:
         yield Check("models", "fail", str(error), "mend this first; the other lines may say more")
+
+
+def mind_checks(place: Place) -> Iterator[Check]:
+    """Who thinks, and whether each model that may be asked has what it needs; nothing is called."""
+    try:
+        models = configured(place.settings)
+        if not models:
+            session = place.settings.session_model_allowed
+            pi = "; in Pi the session's own model" if session else ""
+            yield Check("mind", "info", f"the extractive mind, which asks no model{pi}")
+        for choice in models:
+            how, missing = usable(choice, place.settings)
+            name = str(choice).partition("@")[0]
+            if missing:
+                why, _, advice = missing.partition(": ")
+                yield Check("mind", "fail", f"{name} cannot be asked: {why}", advice or "see `om models`")
+            else:
+                yield Check("mind", "ok", f"{name} ({how}); `om doctor --call` asks it")
+    except MinutebookError:
+        return  # the lines of the settings and of the extras say what is wrong
 
 
 def called(probe: Probe) -> Check:

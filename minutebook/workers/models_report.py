@@ -102,7 +102,7 @@ def _model(
     total: Mapping[str, Account],
 ) -> ModelReport:
     name = models_quirks.key_of(choice)
-    how, missing = _usable(choice, settings)
+    how, missing = usable(choice, settings)
     resting = models_cooldowns.resting(store, choice)
     window = models_facts.context_window(choice, settings, store)
     return ModelReport(
@@ -123,7 +123,8 @@ def _model(
     )
 
 
-def _usable(choice: ModelChoice, settings: Settings) -> tuple[str, str]:
+def usable(choice: ModelChoice, settings: Settings) -> tuple[str, str]:
+    """How a model is signed for, and why it cannot be asked, "" where it can. MissingExtra without litellm."""
     if not models_facts.is_provider(choice.provider):
         return "", f"litellm knows no provider {choice.provider!r}"
     try:

@@ -224,6 +224,12 @@ def test_mcp_is_needed_where_an_agent_calls_it(om: Om, home: Path, monkeypatch: 
     assert doctor(om)["extra mcp"].fix == "pip install 'minutebook[mcp]'"
 
 
+def test_who_thinks(om: Om, home: Path) -> None:
+    assert doctor(om)["mind"].said.startswith("the extractive mind, which asks no model")
+    check = doctor(om, "--set", "model=host:claude")["mind"]
+    assert check.verdict == "fail" and "claude cannot be asked" in check.said and check.fix
+
+
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [(0, "0 seconds"), (1, "1 second"), (119, "119 seconds"), (120, "2 minutes"), (7200, "2 hours")],
