@@ -19,7 +19,10 @@ from minutebook.hosts.codex import wiring
 from minutebook.hosts.codex.app_server import listed_hooks
 from minutebook.pipeline.branches import Path
 from minutebook.pipeline.intake import own_branch
+from minutebook.pipeline.sessions import list_sessions
 from minutebook.pipeline.sourcetext import entry_text
+from minutebook.pipeline.status import read_status
+from minutebook.settings_loading import load
 from minutebook.store.sqlite import SqliteStore
 from tests.real.codex_api import Call, ScriptedResponses
 from tests.real.programs import codex
@@ -176,12 +179,32 @@ class CodexLab:
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout
 
+    def sessions(self) -> dict[str, int]:
+        """Key → prompts of what is recorded."""
+        if not self.store.exists():
+            return {}
+        with self._opened() as store:
+            return {session.key: session.prompts for session in list_sessions(store)}
+
+    def has_recorded(self, thread: str, prompts: int) -> bool:
+        """Whether the worker has taken in so many prompts of a session, and observed what is due of it."""
+        key = f"codex:{thread}"
+        if self.sessions().get(key, 0) < prompts:
+            return False
+        with self._opened() as store:
+            settings = load(self.project, {}, self.environ()).settings
+            status = read_status(store, own_branch(store, key), settings)
+        return status.observe.tokens < status.observe.threshold and not status.running
+
     def path_of(self, key: str, *, typed: bool = True) -> list[str]:
         """What was asked for on the path of a session. typed: by a person."""
-        with closing(SqliteStore(self.store, busy_seconds=5)) as store:
+        with self._opened() as store:
             path = Path(store, own_branch(store, key))
             entries = [placed.entry for placed in path.read(0, path.length())]
         return [entry_text(entry) for entry in entries if entry.role == "user" and entry.typed >= typed]
+
+    def _opened(self) -> closing[SqliteStore]:
+        return closing(SqliteStore(self.store, busy_seconds=5))
 
     def rollout(self, thread: str) -> File:
         """A session's file."""

@@ -54,13 +54,6 @@ def replies(number: int, *, tokens: tuple[int, int] = (1_000, 1_000)) -> list[Re
     ]
 
 
-def caught_up(lab: CodexLab, prompts: int) -> bool:
-    """Whether the worker has taken in and observed all of these prompts."""
-    status = json.loads(lab.om("status", "--json"))
-    waiting = status["next_observation"]
-    return status["prompts"] >= prompts and waiting["tokens"] < waiting["threshold"] and not status["running"]
-
-
 def memory_in(asked: Asked) -> str:
     """The one memory of a request: whole, and the last thing there but for what Codex tells of tools that came."""
     assert asked.text.count(OPENING) == 1
@@ -93,7 +86,7 @@ def test_forty_turns(lab: CodexLab, api: ScriptedResponses):
         for number in range(6, 41):
             api.script.extend(replies(number, tokens=(1_000, FULL if number == 24 else 1_000)))
             server.turn(thread, prompt(number, RULES))
-        wait_until(lambda: caught_up(lab, 40))
+        wait_until(lambda: lab.has_recorded(thread, 40))
         server.compact(thread)
         server.turn(thread, "What do you know?")
     assert sum(asked.compacts for asked in api.requests) == 3
@@ -123,7 +116,7 @@ def typed(lab: CodexLab, api: ScriptedResponses, numbers: range, *, full: tuple[
     thread = ""
     for number in numbers:
         if number in full:
-            wait_until(lambda so_far=number - 1: caught_up(lab, so_far))
+            wait_until(lambda key=thread, so_far=number - 1: lab.has_recorded(key, so_far))
         api.script.extend(replies(number, tokens=(FULL if number in full else 1_000, 1_000)))
         run = lab.exec(prompt(number, RULES), resume=thread)
         assert (run.code, run.said[-1]) == (0, f"Ledger {number} keeps its {number} rows in order."), run.errors
@@ -136,7 +129,7 @@ def test_a_resumed_session_keeps_it_and_a_new_one_has_none(lab: CodexLab, api: S
     lab.install()
     api.script.extend(replies(1))
     thread = lab.exec(prompt(1)).thread
-    wait_until(lambda: caught_up(lab, 1))
+    wait_until(lambda: lab.has_recorded(thread, 1))
     api.script.extend([*replies(2, tokens=(FULL, 1_000)), Reply("Still there.")])
     lab.exec(prompt(2), resume=thread)
     memory = memory_in(first_after(api, 0))
@@ -152,7 +145,7 @@ def test_a_resumed_session_that_lost_it_is_given_it_back(lab: CodexLab, api: Scr
     lab.install()
     with app_server(lab) as server:
         thread = asked_twice(server, api)
-        wait_until(lambda: caught_up(lab, 2))
+        wait_until(lambda: lab.has_recorded(thread, 2))
         server.compact(thread)
     lab.exec("Where were we?", resume=thread)
     memory_in(api.turns[-1])
@@ -168,7 +161,7 @@ def test_a_start_hook_that_came_to_nothing(lab: CodexLab, api: ScriptedResponses
     lab.trust()
     api.script.extend(replies(1))
     thread = lab.exec(prompt(1)).thread
-    wait_until(lambda: caught_up(lab, 1))
+    wait_until(lambda: lab.has_recorded(thread, 1))
     api.script.extend([replies(2, tokens=(FULL, 1_000))[0], *replies(3), Reply("And one more.")])
     lab.exec(prompt(2), resume=thread)
     assert OPENING not in first_after(api, 0).text
@@ -193,7 +186,7 @@ def test_recall_gives_the_exact_source(lab: CodexLab, api: ScriptedResponses):
 
     with app_server(lab) as server:
         thread = asked_twice(server, api)
-        wait_until(lambda: caught_up(lab, 2))
+        wait_until(lambda: lab.has_recorded(thread, 2))
         while "- mcp__om:" not in api.turns[-1].text:  # a server of tools may come up in the middle of a turn
             server.turn(thread, "Are your tools there?")
         api.script.extend([replies(3, tokens=(FULL, 1_000))[0], recall, Reply("I know it again.")])

@@ -25,13 +25,6 @@ def lab(codex_lab: CodexLab) -> CodexLab:
     return codex_lab
 
 
-def sessions(lab: CodexLab) -> dict[str, int]:
-    """Key → prompts of what is recorded."""
-    if not lab.store.exists():
-        return {}
-    return {each["key"]: each["prompts"] for each in json.loads(lab.om("sessions", "--json"))}
-
-
 def told(server: AppServer, kind: str) -> list[str]:
     """What hooks showed the person."""
     runs = [each["params"]["run"] for each in server.told if each.get("method") == "hook/completed"]
@@ -87,7 +80,7 @@ def test_in_one_project(lab: CodexLab, api: ScriptedResponses):
     lab.om("uninstall", "codex")
     lab.install("--project")
     thread = lab.exec("Hello.").thread
-    wait_until(lambda: sessions(lab) == {f"codex:{thread}": 1})
+    wait_until(lambda: lab.sessions() == {f"codex:{thread}": 1})
 
 
 def test_a_fork_and_undone_turns(lab: CodexLab, api: ScriptedResponses):
@@ -100,7 +93,7 @@ def test_a_fork_and_undone_turns(lab: CodexLab, api: ScriptedResponses):
         latest, *_ = server.ask("thread/turns/list", {"threadId": thread})["data"]
         server.ask("thread/revert", {"threadId": thread, "beforeTurnId": latest["id"]})
         server.turn(thread, "Instead of the second.")
-    wait_until(lambda: sessions(lab) == {f"codex:{thread}": 3, f"codex:{fork}": 1})
+    wait_until(lambda: lab.sessions() == {f"codex:{thread}": 3, f"codex:{fork}": 1})
     path = lab.path_of(f"codex:{fork}")
     assert path == ["First.", "Second.", "In the fork."]
     assert lab.path_of(f"codex:{thread}") == ["First.", "Instead of the second."]
@@ -118,8 +111,8 @@ def test_a_sub_agent_has_a_ledger_of_its_own(lab: CodexLab, api: ScriptedRespons
         spawn = Call("spawn_agent", {"message": "TASK: look at old.py"}, "multi_agent_v1")
         api.script.extend([Reply("", [spawn]), answer, answer, answer, answer])
         server.turn(thread, "Let another one look.")
-        wait_until(lambda: len(sessions(lab)) == 2)
-    agent = next(key for key in sessions(lab) if "/" in key)
+        wait_until(lambda: len(lab.sessions()) == 2)
+    agent = next(key for key in lab.sessions() if "/" in key)
     assert agent.startswith(f"codex:{thread}/")
     assert lab.path_of(f"codex:{thread}") == ["Let another one look."]
     assert lab.path_of(agent, typed=False) == ["TASK: look at old.py"]
@@ -130,12 +123,12 @@ def test_what_nobody_trusted_does_not_run(lab: CodexLab, api: ScriptedResponses)
     lab.install("--no-trust")
     assert len(wiring.untrusted(lab.hooks())) == len(wiring.EVENTS)
     assert lab.exec("Hello.").code == 0
-    assert sessions(lab) == {} and not Path(f"{lab.store}.bells").exists()
+    assert lab.sessions() == {} and not Path(f"{lab.store}.bells").exists()
     assert "Codex does not run 8 hooks of ours" in lab.om("doctor", code=1)
     lab.install()
     assert wiring.untrusted(lab.hooks()) == []
     thread = lab.exec("Hello again.").thread
-    wait_until(lambda: sessions(lab) == {f"codex:{thread}": 1})
+    wait_until(lambda: lab.sessions() == {f"codex:{thread}": 1})
 
 
 def test_a_hook_that_was_changed_is_no_longer_trusted(lab: CodexLab):
@@ -164,4 +157,4 @@ def test_without_minutebook_codex_goes_on(lab: CodexLab, api: ScriptedResponses,
 def test_switched_off_by_a_variable(lab: CodexLab, api: ScriptedResponses):
     """As our own calls of Codex as a model are."""
     lab.exec("Hello.", MINUTEBOOK_OFF="1")
-    assert sessions(lab) == {} and not Path(f"{lab.store}.bells").exists()
+    assert lab.sessions() == {} and not Path(f"{lab.store}.bells").exists()
