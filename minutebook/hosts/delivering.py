@@ -102,7 +102,7 @@ def deliver(
     reader, delivered = reader_of(host), Delivered()
     session = read_before(store, reader, path, key)
     if session is None and not _has_what_it_rests_on(store, host, reader, path, until, (zone, ignore), rests):
-        return replace(delivered, whole=False)
+        return replace(delivered, recognised=True, whole=False)
     step = step_bytes or (STEP_BYTES if until is None else BUDGET_STEP_BYTES)
     cursor = session.cursor if session else None
     begin = _offset(cursor or {})

@@ -118,8 +118,8 @@ def test_what_a_fork_goes_on_from_is_taken_in_before_it(store, grown, seconds: f
     grown("aaaa-1", [*turn(1), *turn(2)])
     grown("bbbb-2", [], base=("aaaa-1", 3))
     fork = grown("cccc-3", turn(3), base=("bbbb-2", 1))
-    while not deliver(store, "codex", fork, seconds=seconds, step_bytes=200).whole:
-        assert seconds is not None
+    while not (done := deliver(store, "codex", fork, seconds=seconds, step_bytes=200)).whole:
+        assert seconds is not None and done.recognised
     assert path_of(store, "codex:cccc-3") == ["u1", "a1", "u3", "a3"]
     assert path_of(store, "codex:aaaa-1")[:2] == ["u1", "a1"]
 
