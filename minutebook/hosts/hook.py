@@ -226,7 +226,7 @@ def _act(action: str, store_path: str, host: str, event: str, session: str, payl
 
 
 def _answer(action: str, store_path: str, host: str, event: str, session: str, payload: Payload) -> None:
-    if host == "codex" and payload.get("source") == "compact" and _say_handed_over(store_path, host, session):
+    if payload.get("source") == "compact" and _say_handed_over(store_path, host, session):
         return
     if action == COMMAND:
         _signal.setitimer(_signal.ITIMER_REAL, COMMAND_SECONDS)
@@ -243,10 +243,14 @@ def _answer(action: str, store_path: str, host: str, event: str, session: str, p
 
 
 def _say_handed_over(store_path: str, host: str, session: str) -> bool:
-    """Print whole what was composed before the compaction, if it was: nothing more has to be loaded for that."""
+    """Print what was composed before the compaction, if it was: nothing more has to be loaded for that."""
     parts = bell.read_handover(store_path, host, session)
     if parts is None:
         return False
+    if host == "claude_code":  # the other parts are printed by other hooks
+        if parts:
+            _say_part(store_path, host, session, 1, parts[0])
+        return True
     bell.remove_handover(store_path, host, session)
     bell.settle(store_path, host, session)
     _say("".join(parts))
