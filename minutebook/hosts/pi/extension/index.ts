@@ -21,7 +21,9 @@ export default function minutebook(pi: ExtensionAPI): void {
     if (session) settled(session, ctx).catch(gone);
   });
   pi.on("session_before_compact", (event, ctx) => (session ? beforeCompact(session, event, ctx) : undefined));
-  pi.on("session_compact", (_event, ctx) => session?.turn(ctx)); // Pi's own record confirms what was composed
+  pi.on("session_compact", (_event, ctx) => {
+    setImmediate(() => session?.turn(ctx)); // Pi's own record confirms what was composed; Pi goes on before that
+  });
   pi.on("session_compact_failed", () => {
     void session?.tell({ type: "abandon" });
   });
