@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hostmodels import Install
 from jobs import Clock
 
 from minutebook.store.kernel import Store
@@ -57,3 +58,23 @@ def store(open_one: OpenStore) -> Store:
 def clocked(open_one: OpenStore, clock: Clock) -> Store:
     """With a clock that stands."""
     return open_one(clock)
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Puts a program of the name on the PATH, which alone holds it; returns the folder that it may write to."""
+    bin_folder, seen = tmp_path / "bin", tmp_path / "seen"
+    bin_folder.mkdir()
+    seen.mkdir()
+    monkeypatch.setenv("PATH", f"{bin_folder}:/usr/bin:/bin")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("MINUTEBOOK_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("CODEX_HOME", raising=False)
+
+    def put(name: str, body: str) -> Path:
+        path = bin_folder / name
+        path.write_text(f"#!/bin/sh\nSEEN={seen}\n{body}\n")
+        path.chmod(0o755)
+        return seen
+
+    return put
