@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from installkit import CONFIG, SETTINGS, Host
+from surroundings import open_folder, without_rights
 
 from minutebook.errors import BadInput, MinutebookError
 from minutebook.hosts import installing_files
@@ -134,3 +135,29 @@ def test_a_host_that_writes_its_file_meanwhile_loses_nothing(host: Host, monkeyp
     assert tomllib.loads(host.config.read_text())["new"] == {"a": 1}
     host.uninstall()
     assert host.config.read_text() == CONFIG + "[new]\na = 1\n"
+
+
+@pytest.mark.parametrize("closed", ["home", "data"])
+def test_folders_that_cannot_be_written(closed: str) -> None:
+    with open_folder() as folder:
+        host = Host(folder)
+        host.write(SETTINGS, CONFIG)
+        host.data.mkdir()
+        for each in (host.data, host.folder, host.settings, host.config):
+            each.chmod(0o777)
+        (host.data if closed == "data" else host.folder).chmod(0o555)
+        before = host.files()
+        with without_rights(), pytest.raises(MinutebookError, match="Permission denied; everything is as it was"):
+            host.install()
+        assert host.files() == before and not (host.data / RECORD).exists()
+
+
+def test_a_file_that_cannot_be_read() -> None:
+    with open_folder() as folder:
+        host = Host(folder)
+        host.write(SETTINGS)
+        host.data.mkdir()
+        host.data.chmod(0o777)
+        host.settings.chmod(0o000)
+        with without_rights(), pytest.raises(BadInput, match=r"settings.json: cannot be read: Permission denied"):
+            host.install()
