@@ -41,8 +41,10 @@ def walk(text: str) -> tuple[dict[str, object], bool]:
             at = after_space(text, at)
             if text[at] != ":":
                 return found, False
-            found[key], at = scan_once(text, after_space(text, at + 1))
+            value, at = scan_once(text, after_space(text, at + 1))
             at = after_space(text, at)
+            if text[at] in ",}":  # else a number may go on behind a cut
+                found[key] = value
             if text[at] != ",":
                 break
             at = after_space(text, at + 1)
