@@ -146,6 +146,7 @@ class Session:
             said, _now(self.store), anew=anew, whole=any(message.system for message in messages)
         )
         if not entries:
+            self._recorded.took(whole=not anew)
             return 0
         head = SessionHead(host=HOST, session=self.name, project=str(self.project), zone=self.zone)
         reading = Reading(head=head, events=[*entries])

@@ -34,6 +34,7 @@ class Recorded:
         self.ids: list[str] = []
         self.places: list[int] = []
         self.window = 0
+        self.begin = 0
         self.whole = False
         self.last: list[str] = []
         self.given: list[str] = []
@@ -52,7 +53,8 @@ class Recorded:
         if anew:
             start, after = 0, len(known)
         else:
-            found = find_new(known, keys, windows=self._windows(), whole=whole or self.whole)
+            typed = [each.typed for each in said]
+            found = find_new(known, keys, typed, windows=self._windows(), whole=whole or self.whole)
             start, after = found.start, found.after
         before = self.ids[after - 1] if after else self.key
         entries = []
@@ -66,10 +68,13 @@ class Recorded:
     def took(self, *, whole: bool) -> None:
         """The list that was last asked about is recorded: remember whether the next one is likely a whole one again."""
         last, given = self.last, self.given
-        self.whole = whole and (self.whole or (0 < len(last) < len(given) and given[: len(last)] == last))
+        self.whole = whole and (self.whole or (1 < len(last) < len(given) and given[: len(last)] == last))
         self.last = given
         self._refresh()
         self._pass_over()
+        begin = len(self.ids) - len(given)
+        if begin >= 0 and self.keys[begin:] == given:
+            self.begin = begin
 
     def standing(self, said: Sequence[Said], first: int) -> tuple[int, str]:
         """Position and id of the piece at this index of a list that was just recorded, or of the next one known."""
@@ -96,7 +101,7 @@ class Recorded:
         self.places = [there.get(each, LEFT_OUT) for each in self.ids]
 
     def _windows(self) -> tuple[int, ...]:
-        return (0,) if not self.window else (self.window, 0)
+        return tuple(dict.fromkeys([self.begin, self.window, 0]))
 
     def _refresh(self) -> None:
         """What the store has now: another program may go on with the same session, or a branch was opened."""
@@ -107,6 +112,7 @@ class Recorded:
             return
         if self.branch is None or self.branch.key != branch.key:
             self.branch, self.length, self.ids, self.places, self.window = branch, 0, [], [], 0
+            self.begin = 0
         path = Path(self.store, branch)
         for placed in path.walk(self.length):
             self.length = placed.position + 1

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from minutebook.hosts.python_messages import Message
 
 ALIKE_LEAST = 2
-"""So many equal ones are no accident."""
+"""So many equal ones at the beginning are no accident where a list may begin."""
+ALIKE_MOSTLY = 4
+"""Where only most are equal it takes more, """
+ALIKE_ANYWHERE = 6
+"""and where a list may begin anywhere, more still."""
+BEGINNINGS_MOST = 20
+AHEAD = 40
+"""So many may have been taken out of a list between two that stayed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,28 +27,80 @@ class New:
     after: int
 
 
-def find_new(known: Sequence[str], given: Sequence[str], *, windows: Sequence[int] = (0,), whole: bool = False) -> New:
-    """What of the given keys is new. known: keys of all that was recorded, in order.
+def find_new(
+    known: Sequence[str],
+    given: Sequence[str],
+    typed: Sequence[bool],
+    *,
+    windows: Sequence[int] = (0,),
+    whole: bool = False,
+) -> New:
+    """What of the given keys is new. known: keys of all that was recorded, in order. typed: which a person typed.
 
     Given is the whole list again or its end (it overlaps with the end of what is known); the same with something
-    changed or cleared in it (the last known one is still there, and most of what stands before it); the list cut back
-    (it begins as the program's list began, and then differs: windows are the places where it may have begun, whole says
-    that one equal message is proof enough); else only new ones.
+    changed or cleared in it; the list cut back, after which it goes on otherwise; else only new ones. A prompt that is
+    not known is new in any case. windows: where in the known ones the program's list may begin. whole: it is known to
+    hand over whole lists, so that one equal message is proof enough.
     """
     overlap = overlapping(known, given)
     if overlap:
         return New(overlap, len(known))
-    edited = _after_last_known(known, given)
-    if edited:
-        return New(edited, len(known))
     for window in windows:
-        same = _same(known, window, given)
-        again = same == len(
-            given
-        )  # cut back to its first message, or that very message once more: a prompt is not lost
-        if same >= (1 if whole and not again else ALIKE_LEAST):
-            return New(same, len(known) if same == len(given) else window + same)
-    return New(0, len(known))
+        found = _aligned(known, window, given, typed)
+        if _begins_alike(known, window, given, 1 if whole else ALIKE_LEAST) or found.is_plain(ALIKE_MOSTLY):
+            return _after(known, found, given)
+    best = max((_aligned(known, at, given, typed) for at in _beginnings(known, given)), default=NOTHING)
+    return _after(known, best, given) if best.is_plain(ALIKE_ANYWHERE) else New(0, len(known))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Aligned:
+    """alike: how many are the same. start, after: up to where the list and the known ones go together, as counts."""
+
+    alike: int
+    start: int
+    after: int
+
+    def is_plain(self, least: int) -> bool:
+        """So many and most of them: no accident."""
+        return self.alike >= least and 2 * self.alike > self.start
+
+
+NOTHING = Aligned(0, 0, 0)
+
+
+def _after(known: Sequence[str], found: Aligned, given: Sequence[str]) -> New:
+    """A list that was cut back and holds nothing new changes nothing, yet."""
+    again = found.start == len(given)
+    if again and len(given) < ALIKE_LEAST:  # that very message once more, perhaps: a prompt is not lost
+        return New(0, len(known))
+    return New(found.start, len(known) if again else found.after)
+
+
+def _begins_alike(known: Sequence[str], window: int, given: Sequence[str], least: int) -> bool:
+    return len(given) >= least and list(known[window : window + least]) == list(given[:least])
+
+
+def _beginnings(known: Sequence[str], given: Sequence[str]) -> list[int]:
+    """Where in the known ones the list may begin, the last such places."""
+    return [at for at, key in enumerate(known) if given and key == given[0]][-BEGINNINGS_MOST:]
+
+
+def _aligned(known: Sequence[str], window: int, given: Sequence[str], typed: Sequence[bool]) -> Aligned:
+    """How far the list is the known one from there on; what was changed or cleared, or taken out, is passed over.
+
+    Not a prompt: one that is not there is a new one.
+    """
+    alike, start, after = 0, 0, window
+    if not given or list(known[window : window + 1]) != [given[0]]:
+        return NOTHING
+    for index, key in enumerate(given):
+        at = next((at for at in range(after, min(after + AHEAD, len(known))) if known[at] == key), None)
+        if at is not None:
+            alike, start, after = alike + 1, index + 1, at + 1
+        elif typed[index]:
+            break
+    return Aligned(alike, start, after)
 
 
 def overlapping(known: Sequence[str], given: Sequence[str]) -> int:
@@ -66,25 +125,6 @@ def _failing(given: Sequence[str]) -> list[int]:
         matched += given[at] == given[matched]
         table[at] = matched
     return table
-
-
-def _after_last_known(known: Sequence[str], given: Sequence[str]) -> int:
-    """Where the list goes on after the last known message, if most before that is known, too; else 0."""
-    if not known or known[-1] not in given:
-        return 0
-    end = len(given) - given[::-1].index(known[-1])
-    there = frozenset(known[-2 * end :])
-    alike = sum(key in there for key in given[:end])
-    return end if alike >= max(ALIKE_LEAST, (end + 1) // 2) else 0
-
-
-def _same(known: Sequence[str], window: int, given: Sequence[str]) -> int:
-    count = 0
-    for key, other in zip(known[window : window + len(given)], given, strict=False):
-        if key != other:
-            break
-        count += 1
-    return count
 
 
 def cut_at(messages: Sequence[Message], keep_tokens: int) -> int:

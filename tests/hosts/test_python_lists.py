@@ -6,8 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from programs_lists import Program, calls_and_answers, programs
 
-from minutebook.hosts.python_lists import New, cut_at, find_new, overlapping
+from minutebook.hosts.python_lists import New, cut_at, overlapping
+from minutebook.hosts.python_lists import find_new as find
 from minutebook.hosts.python_messages import read_messages
+
+
+def find_new(known: list[str], given_: list[str], **more: Any) -> New:
+    """Capital letters are typed."""
+    return find(known, given_, [key.isupper() for key in given_], **more)
+
 
 FEW = st.lists(st.sampled_from("abc"), max_size=12)
 
@@ -52,8 +59,20 @@ def test_a_list_that_was_only_cut_back_has_nothing_new() -> None:
 
 
 def test_what_was_cleared_in_the_middle_is_no_new_one() -> None:
-    assert find_new(keys("abcdef"), keys("abXdefg")) == New(6, 6)
-    assert find_new(keys("abcdef"), keys("Xbcdef")) == New(6, 6)
+    assert find_new(keys("abcdef"), keys("abxdefg")) == New(6, 6)
+    assert find_new(keys("abcdef"), keys("abxdef")) == New(6, 6)
+    assert find_new(keys("0abcdefgh"), keys("abxdefg"), windows=(1, 0)) == New(7, 9)
+
+
+def test_a_prompt_that_is_not_known_is_new_whatever_stands_behind_it() -> None:
+    assert find_new(keys("abck"), keys("abNk")) == New(2, 2)
+    assert find_new(keys("abcdefk"), keys("abxNk")) == New(2, 2)
+
+
+def test_a_list_that_slid_and_was_cut_back_begins_a_branch() -> None:
+    assert find_new(keys("abcdefgh"), keys("cdeX"), windows=(2, 0)) == New(3, 5)
+    assert find_new(keys("abcdefghijkl"), keys("cdefghX")) == New(6, 8)
+    assert find_new(keys("abcdefghijkl"), keys("cdX")) == New(0, 12)
 
 
 def test_the_last_word_alone_is_no_proof() -> None:
