@@ -111,6 +111,8 @@ class Child:
         intake = Intake(self._key, Path(text_of(line.get("file"))), header, zone, resolved.settings.ignore)
         there = intake.begin(self._opened())
         self._intake = intake
+        if self._relay is not None:
+            self._relay.close()
         self._relay = Relay(self.store_path, self._key, self._send)
         trouble = self._relay.start()
         if trouble:

@@ -8,7 +8,12 @@ type AnyModel = Model<any>;
 type Send = (line: object) => void;
 type Trouble = NonNullable<Answer["error"]>;
 
-const ENDED: Record<string, Answer["ended"]> = { stop: "stop", length: "length", toolUse: "tool_calls", aborted: "aborted" };
+const ENDED: Record<string, Answer["ended"]> = {
+  stop: "stop",
+  length: "length",
+  toolUse: "tool_calls",
+  aborted: "aborted",
+};
 const NOTHING = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
 const NO_USAGE = { ...NOTHING, totalTokens: 0, cost: NOTHING };
 
@@ -51,7 +56,8 @@ export class Asking {
       const message = await this.complete(asked, model, ctx, abort.signal);
       return answerOf(message, model, late ? asked.timeout_seconds : 0);
     } catch (error) {
-      return failed("", "error", { kind: "auth", message: oneLine(error) }); // only a request that cannot be signed throws
+      // Only a request that cannot be signed throws.
+      return failed("", "error", { kind: "auth", message: oneLine(error) });
     } finally {
       clearTimeout(timer);
     }
@@ -105,7 +111,8 @@ function assistantOf(message: AskMessage, model: AnyModel, timestamp: number): A
   });
   const { api, provider, id } = model;
   const stopReason = calls.length ? "toolUse" : "stop";
-  return { role: "assistant", content: [...text, ...calls], api, provider, model: id, usage: NO_USAGE, stopReason, timestamp };
+  const content = [...text, ...calls];
+  return { role: "assistant", content, api, provider, model: id, usage: NO_USAGE, stopReason, timestamp };
 }
 
 export function answerOf(message: AssistantMessage, model: AnyModel, lateAfterSeconds: number): Answer {
@@ -117,7 +124,8 @@ export function answerOf(message: AssistantMessage, model: AnyModel, lateAfterSe
     if (part.type === "text") answer.text += part.text;
     // Arguments that are no JSON object come as what is wrong with them, which the worker then tells the model.
     if (part.type === "toolCall") {
-      answer.calls.push({ id: part.id, name: part.name, arguments: part.argumentsError ?? JSON.stringify(part.arguments) });
+      const given = part.argumentsError ?? JSON.stringify(part.arguments);
+      answer.calls.push({ id: part.id, name: part.name, arguments: given });
     }
   }
   if (!answer.error) answer.carried = { model: answer.model, message };
