@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import stat
 import sys
@@ -200,3 +201,14 @@ def test_which_pi_is_too_old_003_060(pi_lab: PiLab, tmp_path: Path) -> None:
     )
     with pi_lab.rpc("-e", str(tmp_path / "asks.ts")) as pi:
         assert pi.told("old ") == "info: old 0.80.9,0.9.99"
+
+
+def test_installed_in_a_project_it_is_there_once_the_project_is_trusted(pi_lab: PiLab) -> None:
+    shutil.rmtree(pi_lab.agent_folder / "extensions")
+    pi_lab.install(project=True)
+    with pi_lab.rpc() as pi:
+        turn(pi_lab, pi)
+    assert not pi_lab.store_path.exists()
+    with pi_lab.rpc("--approve") as pi:
+        turn(pi_lab, pi)
+        until(pi_lab.has_session, "the session")
