@@ -2,7 +2,7 @@
 
 import pytest
 from builders import call, entry, say
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutebook.private_spans import PRIVATE_PLACEHOLDER as GONE
@@ -35,6 +35,7 @@ TAGS = st.sampled_from(["<private>", "</private>", "<PRIVATE a=b>", "</Private>"
 WORDS = st.sampled_from(["open", "\n", "<", ">", "é", "<div>", "\\u003c", "private"])
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.lists(TAGS | WORDS | st.just("SECRET"), max_size=20))
 def test_nothing_between_the_tags_is_left_and_all_else_is(pieces: list[str]) -> None:
     depth, open_secrets = 0, 0

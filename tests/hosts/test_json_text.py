@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutebook.hosts import json_text
@@ -41,6 +41,7 @@ def put_into(data: Any, path: list[str], value: Any) -> Any:
     return {**data, path[0]: put_into(data.get(path[0], {}), path[1:], value)}
 
 
+@settings(max_examples=60, deadline=None)
 @given(texts(), VALUES)
 def test_what_is_put_in_and_taken_out_again_leaves_the_text_as_it_was(text: str, value: Any) -> None:
     there = json_text.put(text, ["ours", "deeper"], value)
@@ -51,6 +52,7 @@ def test_what_is_put_in_and_taken_out_again_leaves_the_text_as_it_was(text: str,
         assert gone == text
 
 
+@settings(max_examples=60, deadline=None)
 @given(texts(), st.data())
 def test_a_value_that_is_there_is_replaced_in_its_place(text: str, data: st.DataObject) -> None:
     before = json.loads(text)
@@ -61,6 +63,7 @@ def test_a_value_that_is_there_is_replaced_in_its_place(text: str, data: st.Data
         assert after == {**before, key: value} and list(after) == list(before)
 
 
+@settings(max_examples=60, deadline=None)
 @given(texts(), st.data())
 def test_each_member_can_be_removed(text: str, data: st.DataObject) -> None:
     before = json.loads(text)
@@ -70,6 +73,7 @@ def test_each_member_can_be_removed(text: str, data: st.DataObject) -> None:
         assert list(after.items()) == [(k, v) for k, v in before.items() if k != key]
 
 
+@settings(max_examples=60, deadline=None)
 @given(texts(), st.lists(VALUES, min_size=1, max_size=3), st.integers(0, 2), LAYOUTS)
 def test_items_of_a_list(text: str, items: list[Any], at: int, layout: dict[str, Any]) -> None:
     for item in items:

@@ -4,7 +4,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutebook.hosts import toml_text
@@ -38,6 +38,7 @@ def texts(draw: st.DrawFn) -> str:
     )
 
 
+@settings(max_examples=60, deadline=None)
 @given(texts(), VALUES, NAMES)
 def test_a_table_is_there_and_then_the_text_is_as_it_was(text: str, values: dict[str, Any], name: str) -> None:
     for path in (("mcp_servers", "om"), ("hooks", "state", name)):

@@ -252,6 +252,7 @@ def test_no_byte_of_it_is_in_the_store_whatever_comes_in_whatever_pieces(events:
         assert SECRET.encode() not in bytes_of(file)
 
 
+@settings(max_examples=60, deadline=None)
 @given(sessions(), st.integers(1, 3))
 def test_the_same_in_pieces_as_at_once(events: list[SourceEntry], size: int) -> None:
     rules = Rules(pauses=(PAUSED,), globs=Globs.of(IGNORE, home="/h"), folders=("/w/app",))
