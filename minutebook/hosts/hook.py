@@ -226,7 +226,8 @@ def _act(action: str, store_path: str, host: str, event: str, session: str, payl
 
 
 def _answer(action: str, store_path: str, host: str, event: str, session: str, payload: Payload) -> None:
-    if payload.get("source") == "compact" and _say_handed_over(store_path, host, session):
+    asks_for_it = payload.get("source") == "compact" or action in KINDS
+    if asks_for_it and _say_handed_over(store_path, host, event, session):
         return
     if action == COMMAND:
         _signal.setitimer(_signal.ITIMER_REAL, COMMAND_SECONDS)
@@ -242,19 +243,27 @@ def _answer(action: str, store_path: str, host: str, event: str, session: str, p
         _say(text)
 
 
-def _say_handed_over(store_path: str, host: str, session: str) -> bool:
+def _say_handed_over(store_path: str, host: str, event: str, session: str) -> bool:
     """Print what was composed before the compaction, if it was: nothing more has to be loaded for that."""
-    parts = bell.read_handover(store_path, host, session)
-    if parts is None:
-        return False
     if host == "claude_code":  # the other parts are printed by other hooks
+        parts = bell.read_handover(store_path, host, session)
         if parts:
             _say_part(store_path, host, session, 1, parts[0])
-        return True
+        return parts is not None
+    text = handed_over(store_path, host, event, session)
+    _say(text or "")
+    return text is not None
+
+
+def handed_over(store_path: str, host: str, event: str, session: str) -> str | None:
+    """What is printed of a composition that one hook prints whole, once; None where none was handed over."""
+    parts = bell.read_handover(store_path, host, session)
+    if parts is None:
+        return None
     bell.remove_handover(store_path, host, session)
     bell.settle(store_path, host, session)
-    _say("".join(parts))
-    return True
+    text = "".join(parts)
+    return text if event == "SessionStart" else injected(event, text)
 
 
 def _note(store_path: str, host: str, session: str) -> None:
@@ -314,8 +323,17 @@ def slot_output(event: str, lines: list[tuple[str, str]]) -> str:
     notices = "\n".join(text for kind, text in lines if kind == "notice")[:INJECTED_CHARACTERS]
     output: dict[str, object] = {"systemMessage": notices} if notices else {}
     if steers:
-        output["hookSpecificOutput"] = {"hookEventName": event, "additionalContext": steers}
+        output |= _into_context(event, steers)
     return to_json(output) if output else ""
+
+
+def injected(event: str, text: str) -> str:
+    """What a hook prints so that a text goes into the context where what is printed as it is does not; "" for none."""
+    return to_json(_into_context(event, text)) if text else ""
+
+
+def _into_context(event: str, text: str) -> dict[str, object]:
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
 
 
 def _print_part(store_path: str, host: str, session: str, payload: Payload, part: int) -> None:

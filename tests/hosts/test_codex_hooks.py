@@ -12,6 +12,7 @@ from minutebook.hosts.answering import answer, compacted_at, opened
 from minutebook.hosts.codex.hooks import HOST
 from minutebook.hosts.commands import command_in
 from minutebook.hosts.delivering import deliver
+from minutebook.hosts.hook import handed_over
 from minutebook.pipeline.folds import read_proposal
 from minutebook.pipeline.intake import own_branch
 from minutebook.pipeline.quoting import CLOSING, OPENING
@@ -36,7 +37,13 @@ class Session:
             file.writelines(json.dumps(each) + "\n" for each in rows)
 
     def ask(self, name: str, **fields: Any) -> str:
+        """As hook.py does."""
         payload = {"session_id": THREAD, "transcript_path": str(self.rollout), "cwd": str(self.folder), **fields}
+        asks_for_it = name in ("UserPromptSubmit", "PostToolUse") and self.owed
+        if asks_for_it or fields.get("source") == "compact":
+            handed = handed_over(self.store_path, HOST, name, THREAD)
+            if handed is not None:
+                return handed
         return answer(HOST, name, payload, self.store_path)
 
     def remember(self, text: str) -> None:

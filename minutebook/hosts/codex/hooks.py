@@ -3,8 +3,9 @@
 At a compaction Codex asks in this order: PreCompact (nothing that it prints is used), the model's summary, PostCompact,
 SessionStart(compact), whose text is the last thing of a program's in the next request. After a compaction by hand that
 one comes with the next turn, perhaps much later. So the memory is composed before, and handed over until it is asked
-for: one hook prints it whole, as additionalContextLimit lets it. Should that hook come to nothing (on a machine that is
-too busy for a second), the memory is still owed, and the next hook that can print gives it back.
+for: one hook prints it whole, as additionalContextLimit lets it (hook.py does it, and loads nothing more). Should that
+hook come to nothing, on a machine that is too busy for a second, the memory is still owed, and the next hook that can
+print gives it back.
 
 A slash command of ours cannot be added to Codex, and its interface refuses /om:status before a hook sees it; om:status
 without the slash is a prompt. (Where no interface looks first, as with `codex exec`, the slash does no harm.)
@@ -22,6 +23,7 @@ from minutebook.hosts.answering import (
     opened,
     standing,
 )
+from minutebook.hosts.hook import injected
 
 HOST = "codex"
 
@@ -48,17 +50,10 @@ def held_back(text: str) -> str:
     return json.dumps({"decision": "block", "reason": text})
 
 
-def injected(event: str, text: str) -> str:
-    """Such that the text goes into the context at an event where what is printed as it is does not; "" for none."""
-    return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}) if text else ""
-
-
 def _late(event: str, payload: Payload, store_path: str) -> str:
-    """What SessionStart did not come to print."""
+    """What SessionStart did not come to print, where nothing was handed over that could be."""
     session = str(payload.get("session_id"))
-    if not bell.owes_memory(store_path, HOST, session):
-        return ""
-    text = "".join(_taken(payload, store_path) or ()) or _again(payload, store_path)
+    text = _again(payload, store_path) if bell.owes_memory(store_path, HOST, session) else ""
     bell.settle(store_path, HOST, session)
     return injected(event, text)
 
@@ -76,9 +71,7 @@ def _before_compaction(payload: Payload, store_path: str) -> None:
 
 
 def _after_compaction(payload: Payload, store_path: str) -> str:
-    handed_over = _taken(payload, store_path)
-    if handed_over is not None:
-        return "".join(handed_over)
+    """Composed now, where nothing was handed over."""
     with opened(store_path) as store:
         found = standing(store, HOST, payload)
         composition = compose_now(store, found.branch, found.settings) if found else None
@@ -93,10 +86,11 @@ def _back(payload: Payload, store_path: str) -> str:
     One that is resumed and compacted by hand before its first turn asks twice in that turn: as resumed, then as
     compacted. The second time nothing is left to say.
     """
-    _taken(payload, store_path)  # of a compaction that this makes good, or that never came to its end
+    session = str(payload.get("session_id"))
+    bell.remove_handover(store_path, HOST, session)  # of a compaction that this makes good, or that never ended
     text = _again(payload, store_path)
     if text:
-        bell.write_handover(store_path, HOST, str(payload.get("session_id")), [])
+        bell.write_handover(store_path, HOST, session, [])
     return text
 
 
@@ -107,11 +101,3 @@ def _again(payload: Payload, store_path: str) -> str:
         lost = found is not None and lost_memory(store, found.branch)
         composition = memory_again(store, found.branch, found.settings) if found and lost else None
     return composition.text if composition else ""
-
-
-def _taken(payload: Payload, store_path: str) -> list[str] | None:
-    """What was handed over, None where nothing was; it is told once."""
-    session = str(payload.get("session_id"))
-    parts = bell.read_handover(store_path, HOST, session)
-    bell.remove_handover(store_path, HOST, session)
-    return parts
