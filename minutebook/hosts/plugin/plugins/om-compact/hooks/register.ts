@@ -5,6 +5,7 @@ import type { Register } from 'claude-code'
 const KEPT_MESSAGES = 6
 const KEPT_CHARACTERS = 60_000
 const WAIT_MS = 5_000
+const TRIES = 3 // a hook of a busy machine gives up after a second
 const NOTE =
   '<minutebook-note>\nThe earlier part of this session was taken out of the context without a summary. ' +
   "Minutebook's records of it stand below; the latest messages are kept as they were.\n</minutebook-note>"
@@ -23,8 +24,12 @@ export const register: Register = (on) => {
         trigger: e.trigger,
       }
       const argv = ['sh', env.CLAUDE_PLUGIN_ROOT + '/run.sh', 'om-hook', 'claude-code', 'PreCompact']
-      const run = await $.process.run(argv, { stdin: JSON.stringify(payload), env, timeoutMs: WAIT_MS })
-      if (run.exitCode !== 0 || run.stdout.trim() === '') return next(e)
+      let said = ''
+      for (let tries = 0; said === '' && tries < TRIES; tries++) {
+        const run = await $.process.run(argv, { stdin: JSON.stringify(payload), env, timeoutMs: WAIT_MS })
+        said = run.exitCode === 0 ? run.stdout.trim() : ''
+      }
+      if (said === '') return next(e)
     } catch {
       return next(e)
     }
