@@ -116,6 +116,12 @@ class Team:
         until(lambda: "listening on" in self.door.said)
         self.address = self.door.said.split()[-1]
 
+    def settled(self, laptop: Place | None = None) -> None:
+        """Wait until the box has nothing left to do, and the laptop, which syncs, all of its memory."""
+        self.box.om("worker", "--until-idle")
+        if laptop is not None:
+            until(lambda: shape(self.url, f"alice~{KEY}") == shape(laptop.store, KEY))
+
     def laptop(self, name: str, user: str = "alice", **variables: str) -> Place:
         if user not in self.tokens:
             self.tokens[user] = self.box.om("token", "create", "--user", user).stdout.strip()
@@ -168,7 +174,7 @@ def test_what_one_laptop_sends_comes_back_to_the_compaction_of_both(team: Team) 
     for share in (0.25, 0.5):
         entries = one.ingest(share)
     until(lambda: one.has(entries))
-    assert shape(team.url, f"alice~{KEY}") == shape(one.store, KEY)
+    team.settled(one)
     composed = one.compact()
     assert "page size cap 75" in composed
     other = team.laptop("other")
@@ -181,6 +187,7 @@ def test_what_one_laptop_sends_comes_back_to_the_compaction_of_both(team: Team) 
     known = shape(one.store, KEY)
     one.om("note", "the note of the first laptop")
     until(lambda: known and (shape(one.store, KEY) or known)[1] > known[1])
+    team.settled(one)
     other.om("sync", "--once")
     assert one.compact() == other.compact() != composed
     assert syncing.stop() == 0
@@ -196,6 +203,7 @@ def test_a_missing_box_costs_freshness_only(team: Team) -> None:
     syncing = one.start("sync")
     entries = one.ingest(0.2)
     until(lambda: one.has(entries))
+    team.settled(one)
     before = one.compact()
     team.door.kill()
     worker.kill()
@@ -209,7 +217,7 @@ def test_a_missing_box_costs_freshness_only(team: Team) -> None:
     until(lambda: one.has(entries))
     until(lambda: "the box is back" in syncing.said)
     assert len(syncing.said.splitlines()) == 2
-    assert shape(team.url, f"alice~{KEY}") == shape(one.store, KEY)
+    team.settled(one)
     other = team.laptop("other")
     other.om("sync", "--once")
     assert other.compact() == one.compact()
@@ -230,6 +238,7 @@ def test_a_killed_om_sync_leaves_nothing_half_done(team: Team) -> None:
             assert process.said == ""
     one.om("sync", "--once")
     until(lambda: thought(team.url, f"alice~{KEY}", entries))
+    team.settled()
     for place in (one, other):
         place.om("sync", "--once")
     assert one.compact() == other.compact()
