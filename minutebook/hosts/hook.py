@@ -18,7 +18,6 @@ from minutebook.hosts.barejson import to_json, walk
 
 LIMIT_SECONDS = 0.95
 PART_SECONDS = 0.85
-COMMAND_SECONDS = 4.0
 """A person who typed a command waits for the answer; what was not answered would go to the model."""
 FRESH_SECONDS = 2.0
 """A composition that was handed over at a resume is of this resume: it is no older than the hooks that print it."""
@@ -64,8 +63,10 @@ ACTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {"claude_code": CLAUDE_CO
 """Host → event → what its hook does, in this order."""
 
 COMMANDS = ("om:status", "om:view", "om:recall")
-COMMAND_CHARACTERS = 50
-"""How far into a prompt a command is looked for."""
+COMMAND_CHARACTERS = 300
+COMMAND_WORDS = 3
+"""A longer prompt is none."""
+BUSY = "Minutebook was too busy to answer within a second: ask again, or run `om status` in a terminal."
 NOTHING_TO_SAY = ("startup", "clear")
 """At a start of these kinds no memory is due."""
 KINDS = {STEERS: ("steer",), NOTICES: ("steer", "notice")}
@@ -112,8 +113,14 @@ def _limit() -> None:
     _signal.setitimer(_signal.ITIMER_REAL, LIMIT_SECONDS)
 
 
+said_too_late: list[str] = []
+"""What is printed where the answer does not come in time: a command must not go to the model instead."""
+
+
 def _too_late(number: int, frame: object) -> None:
     try:
+        for text in said_too_late:
+            os.write(1, text.encode())
         _complain(NotForUs("not done within a second; the next hook goes on"))
     finally:
         os._exit(0)
@@ -226,18 +233,22 @@ def _act(action: str, store_path: str, host: str, event: str, session: str, payl
 
 
 def _answer(action: str, store_path: str, host: str, event: str, session: str, payload: Payload) -> None:
-    asks_for_it = payload.get("source") == "compact" or action in KINDS
-    if asks_for_it and _say_handed_over(store_path, host, event, session):
+    compacted, in_parts = payload.get("source") == "compact", host == "claude_code"
+    if compacted and in_parts:
+        bell.owe_memory(store_path, host, session)  # until it is printed: time may run out before
+    if (compacted or (action in KINDS and not in_parts)) and _say_handed_over(store_path, host, event, session):
         return
     if action == COMMAND:
-        _signal.setitimer(_signal.ITIMER_REAL, COMMAND_SECONDS)
+        said_too_late.append(to_json({"decision": "block", "reason": BUSY}))
     import gc
 
     gc.disable()  # it would cost a tenth of the time, and a process that is gone in a second keeps nothing
     from minutebook.hosts.answering import answer
 
     text = answer(host, event, payload, store_path)
-    if text and host == "claude_code" and event == "SessionStart":
+    if compacted and in_parts:
+        bell.settle(store_path, host, session)
+    if text and in_parts and event == "SessionStart":
         _say_part(store_path, host, session, 1, text)
     else:
         _say(text)
@@ -247,6 +258,8 @@ def _say_handed_over(store_path: str, host: str, event: str, session: str) -> bo
     """Print what was composed before the compaction, if it was: nothing more has to be loaded for that."""
     if host == "claude_code":  # the other parts are printed by other hooks
         parts = bell.read_handover(store_path, host, session)
+        if parts is not None:
+            bell.settle(store_path, host, session)
         if parts:
             _say_part(store_path, host, session, 1, parts[0])
         return parts is not None
@@ -275,7 +288,8 @@ def _note(store_path: str, host: str, session: str) -> None:
 def is_command(payload: Payload) -> bool:
     """Whether the prompt is a command of ours, where the host itself has none: om:status, or /om:status."""
     prompt = payload.get("prompt")
-    return isinstance(prompt, str) and prompt[:COMMAND_CHARACTERS].lstrip().removeprefix("/").startswith(COMMANDS)
+    words = prompt.split() if isinstance(prompt, str) and len(prompt) <= COMMAND_CHARACTERS else []
+    return 0 < len(words) <= COMMAND_WORDS and words[0].removeprefix("/") in COMMANDS
 
 
 def _ring(store_path: str, host: str, event: str, session: str, payload: Payload, *, ended: bool = False) -> None:
@@ -358,6 +372,7 @@ def _say_part(store_path: str, host: str, session: str, part: int, text: str) ->
 
 
 def _say(text: str) -> None:
+    said_too_late.clear()
     if text:
         data = memoryview(text.encode("utf-8", "replace"))
         while data:

@@ -144,6 +144,27 @@ def test_a_memory_of_long_lines_still_fits_the_hooks(agent: Agent) -> None:
     assert max(map(len, composition.parts())) <= PART_CHARACTERS
 
 
+@pytest.mark.parametrize("event", ["UserPromptSubmit", "PostToolBatch"])
+def test_what_session_start_did_not_come_to_print_is_told_by_the_next_hook(agent: Agent, event: str) -> None:
+    remembered(agent, *(f"{at} the importer drops rows " + "long " * 100 for at in range(40)))
+    bell.owe_memory(agent.store, HOST, agent.session)
+    write(agent, BOUNDARY, SUMMARY)
+    with agent.listening():
+        told = json.loads(agent.hook(event, prompt="go on").stdout)["hookSpecificOutput"]
+        assert told["hookEventName"] == event
+        assert "the importer drops rows" in told["additionalContext"]
+        assert len(told["additionalContext"]) <= PART_CHARACTERS
+        assert agent.hook(event, prompt="go on").stdout == b""
+
+
+def test_session_start_settles_what_it_printed(agent: Agent) -> None:
+    remembered(agent, "the importer drops rows")
+    with agent.listening():
+        for _ in ("composed by it", "handed over"):
+            assert b"the importer drops rows" in agent.hook("SessionStart", source="compact").stdout
+            assert not bell.owes_memory(agent.store, HOST, agent.session)
+
+
 def test_wrong_settings_are_for_the_log(agent: Agent, tmp_path: Path) -> None:
     remembered(agent, "the importer drops rows")
     (tmp_path / "minutebook" / "minutebook.toml").write_text("compaction_max_tokens = 'many'\n")

@@ -20,6 +20,7 @@ from minutebook.hosts.answering import (
     opened,
     standing,
 )
+from minutebook.hosts.hook import injected
 from minutebook.pipeline.compaction import Composition
 from minutebook.pipeline.wording import counted
 from minutebook.records import Branch
@@ -52,7 +53,8 @@ def answer(event: str, payload: Payload, store_path: str) -> str:
         )
     from minutebook.hosts.claude_code.commands import told
 
-    return told(payload, store_path)
+    said = told(payload, store_path) if event == "UserPromptSubmit" else ""
+    return said or _late(event, payload, store_path)
 
 
 def _before_compaction(payload: Payload, store_path: str) -> str:
@@ -92,20 +94,33 @@ def _back(payload: Payload, store_path: str) -> str:
     return parts[0] if parts else ""
 
 
+def _late(event: str, payload: Payload, store_path: str) -> str:
+    """What SessionStart did not come to print, because the machine was too busy: as much of it as one hook may."""
+    session = str(payload.get("session_id"))
+    if not bell.owes_memory(store_path, HOST, session):
+        return ""
+    with opened(store_path) as store:
+        found = standing(store, HOST, payload)
+        lost = found is not None and lost_memory(store, found.branch)
+        composition = within_parts(store, found, memory_again, parts=1) if found and lost else None
+    bell.settle(store_path, HOST, session)
+    return injected(event, composition.text) if composition else ""
+
+
 def _handed_over(composition: Composition | None, session: str, store_path: str) -> list[str]:
     parts = composition.parts() if composition else []
     bell.write_handover(store_path, HOST, session, parts)
     return parts
 
 
-def within_parts(store: Store, found: Standing, compose: Compose) -> Composition | None:
+def within_parts(store: Store, found: Standing, compose: Compose, *, parts: int = PARTS) -> Composition | None:
     """A composition that the hooks can print whole: lines are not cut in two, so a part may be far from full."""
     tokens = min(found.settings.compaction_max_tokens, MOST_TOKENS)
     while True:
         composition = compose(store, found.branch, replace(found.settings, compaction_max_tokens=tokens))
-        if composition is None or len(composition.parts()) <= PARTS:
+        if composition is None or len(composition.parts()) <= parts:
             return composition
-        tokens = tokens * PARTS // (len(composition.parts()) + 1)
+        tokens = tokens * parts // (len(composition.parts()) + 1)
 
 
 def instructions(composition: Composition) -> str:
