@@ -3,6 +3,8 @@
 import json
 import os
 import stat
+import subprocess
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -290,3 +292,26 @@ def test_each_event_has_something_to_do() -> None:
 
 def test_the_script_is_installed() -> None:
     assert OM_HOOK.stat().st_mode & stat.S_IXUSR
+
+
+SLOW = """
+import sys, time
+from minutebook.hosts import answering, hook
+answering.answer = lambda *words: time.sleep(30)
+sys.argv = ["om-hook", "claude-code", "UserPromptSubmit"]
+hook.main()
+"""
+
+
+@pytest.mark.parametrize(("prompt", "held"), [("/om:status", True), ("om:statuses, what are they?", False)])
+def test_a_command_that_cannot_be_answered_in_time_is_held_back_all_the_same(
+    agent: Agent, prompt: str, held: bool
+) -> None:
+    """A model could do nothing with it. What only begins like a command is a prompt like any other."""
+    agent.say("hello")
+    given = json.dumps(agent.payload(prompt=prompt)).encode()
+    with agent.listening():
+        done = subprocess.run([sys.executable, "-c", SLOW], input=given, capture_output=True, env=agent.environment)
+    assert done.returncode == 0
+    assert (json.loads(done.stdout)["decision"] if done.stdout else None) == ("block" if held else None)
+    assert len(agent.log) == (1 if held else 0) and len(agent.bells) == 1
