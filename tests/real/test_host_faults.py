@@ -67,6 +67,12 @@ def doctor(machine: Machine) -> str:
     return "\n".join(f"{each['name']}: {each['said']}; {each['fix']}" for each in checks if each["verdict"] == "fail")
 
 
+def later(machine: Machine) -> None:
+    """So long after a worker that failed that hooks start the next one."""
+    with suppress(FileNotFoundError):
+        os.utime(f"{machine.store}.lock", (1.0, 1.0))
+
+
 def taken_in(machine: Machine) -> None:
     """Wait until nothing that was rung for is left."""
     wait_until(lambda: not machine.bells())
@@ -152,6 +158,7 @@ def test_a_worker_that_is_killed_again_and_again(machine: Machine) -> None:
         session = turn(machine).session
         turn(machine, "And now?", session)
     assert killed
+    later(machine)
     turn(machine, "Once more.", session)
     taken_in(machine)
     assert prompts(machine, session) == [TOLD.strip(), "And now?", "Once more."]
@@ -223,6 +230,7 @@ def test_a_data_folder_that_cannot_be_written(machine: Machine) -> None:
         assert "data folder: " in (said := doctor(machine)) and "cannot be written" in said
         assert prompts(machine, session) == [TOLD.strip()]
         disk.remount("rw")
+        later(machine)
         turn(machine, "Once more.", session)
         taken_in(machine)
         assert prompts(machine, session) == [TOLD.strip(), "And now?", "Once more."]
@@ -237,6 +245,7 @@ def test_a_full_disk(machine: Machine) -> None:
         turn(machine, "And now?", session)
         assert "disk is full" in doctor(machine)
         disk.free()
+        later(machine)
         turn(machine, "Once more.", session)
         taken_in(machine)
         assert prompts(machine, session) == [TOLD.strip(), "And now?", "Once more."]
@@ -279,6 +288,7 @@ def test_a_store_that_a_newer_version_wrote(machine: Machine) -> None:
     time.sleep(1)
     assert "upgrade minutebook" in doctor(machine)
     with_version(machine.store, version)
+    later(machine)
     turn(machine, "Once more.", session)
     taken_in(machine)
     assert prompts(machine, session) == [TOLD.strip(), "And now?", "Once more."]
