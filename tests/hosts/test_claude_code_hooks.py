@@ -165,15 +165,22 @@ def test_session_start_settles_what_it_printed(agent: Agent) -> None:
             assert not bell.owes_memory(agent.store, HOST, agent.session)
 
 
-def test_wrong_settings_are_for_the_log(agent: Agent, tmp_path: Path) -> None:
+def test_wrong_settings_harm_no_agent_003_126(agent: Agent, tmp_path: Path) -> None:
+    """Nothing printed, exit 0, one line in the log; mended, the next hook has everything taken in."""
     remembered(agent, "the importer drops rows")
-    (tmp_path / "minutebook" / "minutebook.toml").write_text("compaction_max_tokens = 'many'\n")
+    file = tmp_path / "minutebook" / "minutebook.toml"
+    file.write_text("compaction_max_tokens = 'many'\n")
     with pytest.raises(BadSetting, match="compaction_max_tokens"):
         ask(agent, "PreCompact", trigger="auto")
+    agent.say("said while the settings were wrong")
     with agent.listening():
         done = agent.hook("PreCompact", trigger="auto")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert sum("compaction_max_tokens" in line for line in agent.log) == 1
+    assert len(agent.bells) == 1  # where the transcript is was noted all the same
+    file.unlink()
+    assert "the importer drops rows" in ask(agent, "SessionStart", source="compact")
+    assert agent.ledger()[-1] == "said while the settings were wrong"
 
 
 @pytest.mark.parametrize("prompt", ["hello", "/other", "/om:statusx", "", "/om:stat us"])

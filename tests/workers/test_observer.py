@@ -28,7 +28,7 @@ from minutebook.pipeline.deliveries import HostCompaction
 from minutebook.pipeline.outcomes import Committed, Outcome, Refused, commit_outcome
 from minutebook.pipeline.recall import recall
 from minutebook.pipeline.sourcetext import entry_text
-from minutebook.records import HOST_SUMMARY, INJECTED, NOTE, OBSERVATIONS, UNOBSERVED, Part
+from minutebook.records import HOST_SUMMARY, INJECTED, NOTE, OBSERVATIONS, Part
 from minutebook.settings import Settings
 from minutebook.store.kernel import Store
 from minutebook.tokens import estimate_tokens
@@ -55,7 +55,7 @@ def test_only_source_entries_after_the_coverage_are_sent_oldest_first_003_001(st
     branch = deliver(store, before)
     remember(store, branch, observations=[observed("earlier")], reflections=[concluded("durable")])
     deliver(store, [*new[:4], HostCompaction(id="c1", first_kept=new[2].id), *new[4:]])
-    sent = [each for each in new if each.custom_type not in UNOBSERVED]
+    sent = [each for each in new if each.custom_type not in (INJECTED, NOTE, HOST_SUMMARY)]
     assert texts(chunk_of(store, branch)) == [entry_text(each) for each in sent]
 
 
