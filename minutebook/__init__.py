@@ -1,6 +1,7 @@
 """Minutebook keeps long coding-agent sessions coherent across compaction."""
 
-__version__ = "0.1.0"
+from minutebook.version import __version__
+
 __all__ = ["Session", "__version__"]
 
 

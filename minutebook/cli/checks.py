@@ -5,11 +5,10 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 
+from minutebook.cli.check import ROLES, Check
 from minutebook.cli.place import Place, may_be_there
 from minutebook.cli.showing_status import broken_lines
 from minutebook.errors import MinutebookError, StoreReadOnly
@@ -21,27 +20,15 @@ from minutebook.store.kernel import Put, Store
 from minutebook.store.opening import open_store
 from minutebook.store.sqlite_file import LIBRARY_OLDEST, LIBRARY_VERSION
 
-Verdict = Literal["ok", "info", "fail"]
 DISK_LEAST_BYTES = 200 * 1024 * 1024
 BUSY_SECONDS = 2.0
 CLOCK_EARLIEST = 1_735_689_600.0  # 2025-01-01: no store of ours is older
 CLOCK_SLACK_SECONDS = 60.0
 WAL_HEADER = b"\x02\x02"
 EXTRAS = {"models": "litellm", "mcp": "mcp", "redis": "redis", "search": "numpy"}
-ROLES = ("observer", "reflector", "digester", "dropper", "judge")
 SCRIPTS = ("om", "minutebook")
 WITH_MCP = {"claude-code", "codex"}
 SHOWN = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One line. fix: what to do about one that fails."""
-
-    name: str
-    verdict: Verdict
-    said: str
-    fix: str = ""
 
 
 def checks(place: Place) -> Iterator[Check]:

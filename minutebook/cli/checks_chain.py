@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from minutebook.cli.checks import Check
+from minutebook.cli.check import Check
 from minutebook.cli.pausing import said
 from minutebook.cli.place import Place
 from minutebook.cli.showing import counted

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from shutil import which
 
-from minutebook import __version__
-from minutebook.cli.checks import Check
+from minutebook.cli.check import Check
 from minutebook.cli.showing import counted
 from minutebook.cli.showing_install import PROGRAMS, short
 from minutebook.errors import MinutebookError
@@ -20,6 +19,7 @@ from minutebook.hosts.installing_plan import Planned
 from minutebook.hosts.installing_record import Record, key_of, read_records
 from minutebook.hosts.installing_targets import HOSTS, TITLES, host_folder, target_of, wiring_of
 from minutebook.places import data_dir
+from minutebook.version import __version__
 
 HOOK_SECONDS = 10.0
 PLUGIN = "om@minutebook"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from minutebook.cli.checks import Check
+from minutebook.cli.check import Check
 from minutebook.cli.place import Place
 from minutebook.errors import MinutebookError
 from minutebook.workers.models_report import Probe, configured, probes, usable

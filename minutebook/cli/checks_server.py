@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from statistics import median
 from typing import TYPE_CHECKING, cast
 
-from minutebook.cli.checks import BUSY_SECONDS, Check, intake, roles, store_failed, worker
+from minutebook.cli.check import Check
+from minutebook.cli.checks import BUSY_SECONDS, intake, roles, store_failed, worker
 from minutebook.cli.place import Place
 from minutebook.errors import MinutebookError, StoreReadOnly
 from minutebook.store.kernel import Put, Store

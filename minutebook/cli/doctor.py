@@ -4,7 +4,8 @@ from dataclasses import asdict
 
 import click
 
-from minutebook.cli.checks import Check, checks
+from minutebook.cli.check import Check
+from minutebook.cli.checks import checks
 from minutebook.cli.options import JSON, placed
 from minutebook.cli.place import Place
 from minutebook.cli.showing import console, counted, one_line, remark, write_json

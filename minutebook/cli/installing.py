@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from minutebook import __version__
 from minutebook.cli import showing_install as showing
 from minutebook.cli.options import JSON
 from minutebook.cli.showing import remark, write, write_json
@@ -21,6 +20,7 @@ from minutebook.hosts.installing_programs import run_programs, take_back_program
 from minutebook.hosts.installing_record import key_of, read_records
 from minutebook.hosts.installing_targets import HOSTS, target_of, wiring_of
 from minutebook.places import data_dir
+from minutebook.version import __version__
 
 Function = Callable[..., Any]
 

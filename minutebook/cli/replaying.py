@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from minutebook.cli.checks import ROLES
+from minutebook.cli.check import ROLES
 from minutebook.cli.options import JSON, PROJECT, SET, flags_of, model_flags
 from minutebook.cli.place import Place, file_of, is_file, shown_url
 from minutebook.cli.showing import counted, one_line, remark, write_json

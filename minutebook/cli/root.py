@@ -2,8 +2,8 @@
 
 import click
 
-from minutebook import __version__
 from minutebook.cli.lazy import Lazy, LazyGroup
+from minutebook.version import __version__
 
 HERE = "minutebook.cli"
 

@@ -94,7 +94,7 @@ def what_is_missing(host: str, project: Path) -> list[str]:
 
 
 def _mind(host: str, project: Path) -> list[str]:
-    from minutebook.cli.checks import ROLES
+    from minutebook.cli.check import ROLES
     from minutebook.settings_loading import load
 
     try:

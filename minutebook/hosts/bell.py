@@ -13,6 +13,8 @@ from _collections_abc import Iterable  # collections.abc would load collections
 
 from minutebook.hosts.barejson import parse, to_json
 from minutebook.hosts.beside import (
+    BELL_MAX_BYTES,
+    UNHEARD_RINGS,
     bells_folder,
     complain,
     handover_path,
@@ -28,6 +30,8 @@ from minutebook.hosts.beside import (
 )
 
 __all__ = [
+    "BELL_MAX_BYTES",
+    "UNHEARD_RINGS",
     "bells_folder",
     "complain",
     "handover_path",
@@ -51,9 +55,7 @@ __all__ = [
     "write_handover",
 ]
 
-BELL_MAX_BYTES = 64 * 1024
 POLL_SECONDS = 0.01
-UNHEARD_RINGS = 10
 
 
 def ring(

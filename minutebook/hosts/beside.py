@@ -14,6 +14,9 @@ from binascii import crc32
 WAKE_SUFFIX = ".wake"
 NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 NAME_MOST = 80
+BELL_MAX_BYTES = 64 * 1024
+UNHEARD_RINGS = 10
+"""So many rings that nobody took, and the person is told."""
 SIDE_FILE_MAX_BYTES = 4 * 1024 * 1024
 HOOK_LOG = "hook.log"
 WORKER_LOG = "worker.log"

@@ -6,8 +6,7 @@ Nothing is lost by it: the transcripts are there, and the bells say which.
 import time
 
 from minutebook.hosts.barejson import parse, to_json
-from minutebook.hosts.bell import BELL_MAX_BYTES, UNHEARD_RINGS
-from minutebook.hosts.beside import bells_folder, read_beside, safe_name, write_beside
+from minutebook.hosts.beside import BELL_MAX_BYTES, UNHEARD_RINGS, bells_folder, read_beside, safe_name, write_beside
 
 SECONDS = 120.0
 """A worker that is there takes a bell within a second or two, and one that hooks start is there within as many."""

@@ -8,7 +8,6 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from minutebook import __version__
 from minutebook.errors import MinutebookError
 from minutebook.server import mcp_http, reading, shapes, taking
 from minutebook.server.door import Door
@@ -16,6 +15,7 @@ from minutebook.server.health import add_health_routes
 from minutebook.server.house import House
 from minutebook.server.refusals import Hidden, Refusal, log_failure, refusal_of
 from minutebook.server.routing import VISIT, Answer, Route, refusals
+from minutebook.version import __version__
 
 ABOUT = "A team's box: laptops send what happened, workers remember it, and the memory comes back."
 OF_STATUS = {404: "no_such_page", 405: "method_not_allowed"}

@@ -16,8 +16,8 @@ from mcp.types import (
     ToolAnnotations,
 )
 
-from minutebook import __version__
 from minutebook.pipeline.agenttools import INSTRUCTIONS, TOOLS
+from minutebook.version import __version__
 
 NAME = "minutebook"
 

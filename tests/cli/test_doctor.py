@@ -12,7 +12,7 @@ from builders import deliver, say
 from commands import Om, data_of
 
 from minutebook.cli import checks
-from minutebook.cli.checks import Check
+from minutebook.cli.check import Check
 from minutebook.pipeline import sessions
 from minutebook.pipeline.workbook import note_error
 from minutebook.store.kernel import Job, Store

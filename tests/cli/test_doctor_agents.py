@@ -12,7 +12,7 @@ from commands import Om, data_of
 from surroundings import open_folder, without_rights
 
 from minutebook.cli import checks_chain, checks_hosts
-from minutebook.cli.checks import Check
+from minutebook.cli.check import Check
 from minutebook.hosts import starting
 from minutebook.hosts.bell import bells_folder, ring
 from minutebook.hosts.beside import complain, lock_path

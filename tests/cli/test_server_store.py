@@ -8,7 +8,7 @@ from builders import deliver, say
 from commands import Om, data_of
 from redis_server import RedisServer
 
-from minutebook.cli.checks import Check
+from minutebook.cli.check import Check
 from minutebook.cli.place import shown_url
 from minutebook.store.opening import open_store
 

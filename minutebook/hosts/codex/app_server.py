@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from threading import Timer
 from typing import Any
 
-from minutebook import __version__
 from minutebook.errors import HostFailed
 from minutebook.hosts.fields import list_of, object_of, text_of
+from minutebook.version import __version__
 
 ASK_SECONDS = 20.0
 _HOOKS = 2
