@@ -33,6 +33,9 @@ def compactions(reading: Reading) -> list[HostCompaction]:
     return [event for event in reading.events if isinstance(event, HostCompaction)]
 
 
+LATER = {"timestamp": "2026-01-01T10:00:01.000Z"}
+
+
 def row(uuid: str, kind: str = "user", parent: str | None = None, **fields: Any) -> dict[str, Any]:
     base = {"parentUuid": parent, "uuid": uuid, "type": kind, "sessionId": "S", "cwd": "/w", "version": "2.1.0"}
     return {**base, "timestamp": "2026-01-01T10:00:00.000Z", **fields}
@@ -196,7 +199,7 @@ def test_boundary_names_the_first_kept_source(read):
         said("v", "kept", "h"),
         row("b", "system", None, subtype="compact_boundary", compactMetadata=metadata, logicalParentUuid="v"),
         said("s", "This session is being continued", "b", isCompactSummary=True),
-        said("w", "on", "s"),
+        said("w", "on", "s", **LATER),
     )
     (compaction,) = compactions(reading)
     assert (compaction.id, compaction.first_kept, compaction.after) == ("b", "v", "v")
@@ -239,9 +242,30 @@ def test_what_a_plugin_keeps_at_a_compaction_comes_again_and_is_no_source(read):
     assert reading.skipped == {"kept_again": 3}
 
 
+def test_what_was_said_is_not_in_what_the_next_read_is_told(read):
+    """That is stored, also of rows that are private, paused or ignored."""
+    at = {"timestamp": "2026-01-01T10:00:01.000Z"}
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": "hunter2"}
+    call = {"type": "tool_use", "id": "c1", "name": "T", "input": {"key": "hunter2"}}
+    reading = read(
+        said("u", "<private>hunter2</private>", **at),
+        said("l", [{"type": "text", "text": "hunter2"}], "u", **at),
+        replied("a", {"type": "text", "text": "hunter2"}, call, parent="l", **at),
+        said("r", [result], "a", **at),
+    )
+    assert len(sources(reading)) == 4 and "hunter2" not in json.dumps(reading.cursor)
+
+
+def test_rows_without_a_time_are_never_taken_for_kept_ones(read):
+    boundary = row("b", "system", None, subtype="compact_boundary", timestamp=None)
+    reading = read(said("u", "hi", timestamp=None), boundary, said("v", "on", "b", timestamp=None))
+    assert [entry.id for entry in sources(reading)] == ["u", "v"]
+
+
 def test_late_summary_is_not_taken_for_an_older_boundarys(read):
     boundary = row("b", "system", None, subtype="compact_boundary")
-    reading = read(said("u", "hi"), boundary, said("v", "on", "b"), said("s", "Summary", "v", isCompactSummary=True))
+    summary = said("s", "Summary", "v", isCompactSummary=True)
+    reading = read(said("u", "hi"), boundary, said("v", "on", "b", **LATER), summary)
     assert [c.id for c in compactions(reading)] == ["b", "s"]
 
 

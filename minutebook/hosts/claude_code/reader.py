@@ -13,6 +13,7 @@ from minutebook.hosts.lines import Row
 from minutebook.hosts.reading import HostCompaction, Reading, SessionHead
 from minutebook.hosts.usage import context_tokens
 from minutebook.hosts.walking import Walk, numbered, remember, walk_file
+from minutebook.private_spans import without_private
 from minutebook.records import HOST_SUMMARY, INJECTED, Part, SourceEntry, Usage, content_id
 
 HOST = "claude_code"
@@ -21,7 +22,7 @@ _HOOK_OUTPUTS = ("hook_success", "hook_additional_context", "hook_blocking_error
 _PLAIN_OUTPUT_EVENTS = ("SessionStart", "UserPromptSubmit")
 """The events whose hooks' plain output the model is shown."""
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-OPENING_CHARACTERS = 60
+NAME_CHARACTERS = 60
 RECENT_ROWS = 100
 """More than our plugin keeps at a compaction."""
 _ORIGINS_OF_THE_PROGRAM = ("task-notification", "coordinator", "hook", "auto-continuation")
@@ -51,7 +52,7 @@ class _ClaudeWalk(Walk):
         self.compacted_by = text_of(memory.get("compacted_by"))
         """Id of a compaction boundary whose summary has not been seen yet."""
         self.recent: dict[str, str] = dict(memory.get("recent", {}))
-        """The last rows of the conversation, by who said it and when."""
+        """The last rows of the conversation, by who said it and when; never by their words."""
         self.keeping = memory.get("keeping") is True
         """Nothing new came since the last boundary: what is there already comes once more where a plugin compacted."""
 
@@ -84,14 +85,16 @@ class _ClaudeWalk(Walk):
 
     def _comes_again(self, data: dict[str, Any], kind: str) -> bool:
         """Whether it is a row of before the compaction, under another id."""
-        key = f"{kind} {text_of(data.get('timestamp'))} {_opening(object_of(data.get('message')))}"
-        if self.keeping and key in self.recent:
+        if data.get("isCompactSummary") is True or is_own_note(data):
+            return False
+        time = text_of(data.get("timestamp"))
+        key = " ".join((kind, time, *_names(object_of(data.get("message")))))
+        if self.keeping and time and key in self.recent:
             return True
-        if data.get("isCompactSummary") is not True and not is_own_note(data):
-            self.keeping = False
-            self.recent[key] = ""
-            if len(self.recent) > RECENT_ROWS:
-                del self.recent[next(iter(self.recent))]
+        self.keeping = False
+        self.recent[key] = ""
+        if len(self.recent) > RECENT_ROWS:
+            del self.recent[next(iter(self.recent))]
         return False
 
     def _pass_over(self, data: dict[str, Any], kind: str) -> None:
@@ -278,12 +281,17 @@ def _row_id(data: dict[str, Any]) -> str:
     return text_of(data.get("uuid")) or content_id(compact_json(data))
 
 
-def _opening(message: dict[str, Any]) -> str:
-    """What tells a row from others of the same millisecond: the reply or the call it belongs to, or its first words."""
+def _names(message: dict[str, Any]) -> list[str]:
+    """What tells a row from others of the same millisecond: its reply, its call, and one byte of a hash of its words.
+
+    The words themselves may be private, paused or ignored, and this is kept.
+    """
     content = message.get("content")
     first = object_of(content[0]) if isinstance(content, list) and content else {"text": content}
-    named = (message.get("id"), first.get("tool_use_id"), first.get("id"), first.get("text"))
-    return " ".join(text_of(value)[:OPENING_CHARACTERS] for value in named)
+    named = [
+        text_of(value)[:NAME_CHARACTERS] for value in (message.get("id"), first.get("tool_use_id"), first.get("id"))
+    ]
+    return [*named, content_id(without_private(text_of(first.get("text"))))[:2]]
 
 
 def _custom_type(parts: tuple[Part, ...]) -> str:
