@@ -36,6 +36,7 @@ from minutebook.places import default_store_path
 from minutebook.records import Branch, Observation, Relevance, observation_line
 from minutebook.settings import Settings
 from minutebook.settings_loading import load
+from minutebook.settings_rules import ZONE, Refused
 from minutebook.store.kernel import Store
 from minutebook.store.opening import open_store
 from minutebook.zones import machine_zone
@@ -50,6 +51,13 @@ def _now(store: Store) -> str:
     """Of the store's clock, ISO UTC with milliseconds: a pause begins and ends within a second."""
     moment = datetime.fromtimestamp(store.now(), UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _checked_zone(zone: object) -> str:
+    try:
+        return str(ZONE.check(zone))
+    except Refused as error:
+        raise BadInput(f"zone = {str(zone)[:80]!r}: give {ZONE.allowed}") from error
 
 
 class Session:
@@ -76,10 +84,14 @@ class Session:
     ) -> None:
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise BadInput(f"session {str(name)[:80]!r}: a letter or digit, then up to 199 of those and . _ : -")
+        if window is not None and (type(window) is not int or window < 1):
+            raise BadInput(f"window = {str(window)[:80]!r}: give the tokens of the model's context, a whole number")
+        if settings is not None and not isinstance(settings, Mapping):
+            raise BadInput(f"settings: give values by their names, not {type(settings).__name__}")
         self.name, self.key, self.window, self.worker = name, f"{HOST}:{name}", window, worker
         self.project = Folder(project or Folder.cwd()).absolute()
         self.settings: Settings = load(self.project, settings or {}).settings
-        self.zone = zone or self.settings.zone or machine_zone()
+        self.zone = _checked_zone(zone) if zone is not None else self.settings.zone or machine_zone()
         url = os.fspath(store) if store is not None else os.environ.get("MINUTEBOOK_STORE") or str(default_store_path())
         self._file = local_store_path({"MINUTEBOOK_STORE": url})
         self._lock = RLock()
@@ -267,7 +279,9 @@ class Session:
         return self._ask("memory_view", {"full": full, "page": page})
 
     def search(self, words: str, limit: int = 10) -> list[Hit]:
-        """Records and turns of this session by words, best first."""
+        """Records and turns of this session by words, best first. Raises BadInput, StoreError."""
+        if not isinstance(words, str):
+            raise BadInput(f"words: give a text to look for, not {type(words).__name__}")
         with self._lock:
             branch = self._branch_or_none()
             return search(self.store, [branch], words, limit=limit) if branch is not None else []
@@ -290,8 +304,10 @@ class Session:
 
         try:
             return self._ask(name, json.loads(arguments) if isinstance(arguments, str) else arguments)
-        except (MinutebookError, ValueError, RecursionError) as error:
+        except MinutebookError as error:
             return f"Error: {error}"
+        except (ValueError, RecursionError) as error:
+            return f"Error: the arguments of {name} are no valid JSON: {error}"
 
     def _ask(self, name: str, arguments: object) -> str:
         with self._lock:

@@ -229,19 +229,26 @@ def parts_of(content: object) -> tuple[Part, ...]:
 def _blocks(content: object) -> list[Any]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
-    return [content] if isinstance(content, dict) else list_of(content)
+    return content if isinstance(content, list) else [] if content is None else [content]
 
 
 def _parts_of_block(block: object) -> tuple[Part, ...]:
     fields = object_of(block)
     kind = text_of(fields.get("type"))
     if kind in ("input_text", "output_text", "text"):
-        return text_part(fields.get("text"))
+        return _text_part(fields.get("text"))
     if kind == "refusal":
         return text_part(fields.get("refusal"))
     if kind in ("image_url", "input_image", "output_image"):
         url = fields.get("image_url")
         return (image_at(object_of(url).get("url") if isinstance(url, dict) else url),)
-    if not kind or kind in (*CALLS, "thinking", "redacted_thinking", "image"):
-        return blocks_parts([block]) if kind or isinstance(block, str) else text_part(fields.get("text"))
+    if isinstance(block, str) or kind in (*CALLS, "thinking", "redacted_thinking", "image"):
+        return blocks_parts([block])
+    if not kind:
+        return _text_part(fields.get("text", block))
     return (other_part(kind.replace("_", " ")),)
+
+
+def _text_part(text: object) -> tuple[Part, ...]:
+    """A text; a placeholder for something else that stands in its place, so that what was said is not left out."""
+    return text_part(text) if text is None or isinstance(text, str) else (other_part(""),)

@@ -21,6 +21,7 @@ from minutebook.records import (
     DROPS,
     NOTE,
     OBSERVATIONS,
+    RELEVANCES,
     RETIREMENTS,
     Branch,
     MemoryEntry,
@@ -53,12 +54,14 @@ def note(
     """A person's own note as an observation, with the note itself as its source.
 
     timestamp: local YYYY-MM-DD HH:MM. time: ISO UTC. Covers nothing, so that it belongs to every projection. BadInput
-    on a branch that is another machine's.
+    on a branch that is another machine's, and for what is no text or no relevance.
     """
     if owner_of(branch.key):
         raise BadInput(f"{branch.key} is {owner_of(branch.key)}'s; a note is written on the machine of its session")
     if _goes_on_elsewhere(store, branch):
         raise BadInput(f"{branch.key} came from another machine of yours; a note about it is written there")
+    if not isinstance(text, str) or relevance not in RELEVANCES:
+        raise BadInput(f"a note is a text, and its relevance one of {', '.join(RELEVANCES)}")
     clean = redactor_of(store).redact(text.strip())
     said = cut_content(one_line(clean))
     if not said:

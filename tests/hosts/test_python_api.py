@@ -271,6 +271,38 @@ def test_recall_view_search_note_and_tools(session: minutebook.Session) -> None:
         session.tools("cohere")
 
 
+@pytest.mark.parametrize("wrong", [("hm", "huge"), ("hm", None), ("hm", ["high"]), (5, "high"), (None, "low")])
+def test_a_note_that_could_not_be_read_again_is_refused(session: minutebook.Session, wrong: tuple[Any, Any]) -> None:
+    session.record([{"role": "user", "content": "the port is 8443"}])
+    with pytest.raises(BadInput, match="one of low, medium, high, critical"):
+        session.note(wrong[0], relevance=wrong[1])
+    assert session.status()["observations"]["recorded"] == 0
+    assert session.note("hm", relevance="low")[1:13] in session.view(full=True)
+
+
+@pytest.mark.parametrize("wrong", [5, None, ["port"], b"port"])
+def test_words_that_are_no_text_are_refused(session: minutebook.Session, wrong: Any) -> None:
+    with pytest.raises(BadInput, match="words"):
+        session.search(wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"zone": zone} for zone in ("Mars/X", 5, "", "../etc", "UTC\0", "\ud800")]
+    + [{"window": window} for window in ("x", -1, 0, 1.5, True)]
+    + [{"settings": settings} for settings in (5, "x", [("observe_after_tokens", 1)])],
+)
+def test_what_a_session_is_opened_with_is_looked_at_first(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    """One that was stored would come up much later, and in a listing of all sessions."""
+    with pytest.raises(BadInput, match=next(iter(wrong))):
+        minutebook.Session("s1", project=tmp_path, store=tmp_path / "s.sqlite", **wrong)
+    assert not (tmp_path / "s.sqlite").exists()
+
+
+def test_a_call_that_is_no_json_says_so(session: minutebook.Session) -> None:
+    assert session.call("recall", "id = 5").startswith("Error: the arguments of recall are no valid JSON: ")
+
+
 def test_end_marks_the_session_and_more_opens_it_again(session: minutebook.Session) -> None:
     session.record([{"role": "user", "content": "x"}])
     session.end()

@@ -26,6 +26,8 @@ def pieces(*messages: Any) -> list[tuple[Any, ...]]:
 
 
 TEXT = ("text", "", "", "hello")
+UNKNOWN = ("other", "", "", "[unknown content]")
+"""So that a ledger tells of what was said, and could not be read."""
 
 
 @pytest.mark.parametrize(
@@ -37,6 +39,11 @@ TEXT = ("text", "", "", "hello")
         ({"type": "message", "role": "user", "content": "hello"}, [("user", TEXT)]),
         ({"role": "user", "content": ["hello"]}, [("user", TEXT)]),
         ({"role": "user", "content": None}, []),
+        ({"role": "user", "content": 5}, [("user", UNKNOWN)]),
+        ({"role": "user", "content": {"a": 1}}, [("user", UNKNOWN)]),
+        ({"role": "user", "content": [5, {"text": "hello"}]}, [("user", UNKNOWN, TEXT)]),
+        ({"role": "user", "content": [{"type": "text", "text": ["hello"]}]}, [("user", UNKNOWN)]),
+        ({"role": "user", "content": [{"type": "text", "text": None}, None]}, []),
         ({"role": "user", "content": ""}, []),
         ({"role": "system", "content": "hello"}, []),
         ({"role": "developer", "content": "hello"}, []),
@@ -180,4 +187,4 @@ def test_what_is_nested_without_end_ends() -> None:
     deep: Any = "x"
     for _ in range(5_000):
         deep = [deep]
-    assert read_messages([{"role": "user", "content": deep}])[0].said == ()
+    assert pieces({"role": "user", "content": deep}) == [("user", UNKNOWN)]
