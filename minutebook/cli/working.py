@@ -13,7 +13,6 @@ from minutebook.cli.place import Place
 from minutebook.settings_loading import load
 
 if TYPE_CHECKING:
-    from minutebook.settings import Settings
     from minutebook.workers.choosing import ProjectSettings
     from minutebook.workers.holding import Hold
     from minutebook.workers.session_notices import SessionNotices
@@ -113,11 +112,7 @@ def _intake(place: Place, settings_for: "ProjectSettings") -> "SessionNotices | 
     if place.store_file is None:
         return None
     from minutebook.hosts.bells import Bells
-    from minutebook.records import Branch
     from minutebook.workers.session_notices import SessionNotices
 
-    def settings_of(project: str) -> "Settings":
-        return settings_for(Branch(key="", host="", session="", lineage="", project=project))
-
     path = os.fspath(place.store_file)
-    return SessionNotices(path, Bells(path, settings_of), settings_for)
+    return SessionNotices(path, Bells(path, settings_for.now), settings_for)

@@ -27,16 +27,24 @@ class ProjectSettings:
 
     def __init__(self, flags: Mapping[str, object] | None = None) -> None:
         self._flags = flags or {}
-        self._known: dict[tuple[str, bool], Settings] = {}
+        self._known: dict[tuple[Path | None, bool], Settings] = {}
         self._lock = threading.Lock()
 
     def __call__(self, branch: Branch) -> Settings:
-        folder = branch.project if Path(branch.project).is_absolute() else ""
+        folder = _folder(branch.project)
         key = (folder, is_of_pi_here(branch))
         with self._lock:
             if key not in self._known:
-                self._known[key] = load(Path(folder) if folder else None, self._flags, pi=key[1]).settings
+                self._known[key] = load(folder, self._flags, pi=key[1]).settings
             return self._known[key]
+
+    def now(self, project: str) -> Settings:
+        """The settings as the files are now: what is ignored is so from when it is set. Raises BadSetting."""
+        return load(_folder(project), self._flags).settings
+
+
+def _folder(project: str) -> Path | None:
+    return Path(project) if Path(project).is_absolute() else None
 
 
 def minds_of(store: Store) -> Minds:

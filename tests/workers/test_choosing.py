@@ -33,6 +33,17 @@ def test_a_project_s_settings_are_read_once_003_125(tmp_path: Path) -> None:
     assert settings_for(branch_of("")).observe_after_tokens == 10_000
 
 
+def test_what_is_ignored_is_read_again_each_time(tmp_path: Path) -> None:
+    """A worker may be at work for long when a glob is set, and taken-in text is not taken out again."""
+    file = tmp_path / ".minutebook.toml"
+    file.write_text("observe_after_tokens = 7\n")
+    settings_for = ProjectSettings({"ignore": ["secrets"]})
+    assert settings_for.now(str(tmp_path)).observe_after_tokens == 7
+    file.write_text("observe_after_tokens = 8\n")
+    assert settings_for.now(str(tmp_path)).observe_after_tokens == 8
+    assert settings_for.now("orders").ignore == ("secrets",)
+
+
 def test_flags_win_and_a_project_that_is_gone_has_the_defaults(tmp_path: Path) -> None:
     settings_for = ProjectSettings({"observe_after_tokens": 5})
     assert settings_for(branch_of(tmp_path / "gone")).observe_after_tokens == 5
