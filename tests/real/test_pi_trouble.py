@@ -81,6 +81,30 @@ def test_a_program_that_is_not_om_hook_harms_nothing(pi_lab: PiLab, tmp_path: Pa
     assert pi_lab.processes("other-hook") == []
 
 
+def test_a_program_whose_python_is_gone_is_said_once(pi_lab: PiLab, tmp_path: Path) -> None:
+    gone = program(tmp_path, "")
+    gone.write_text("#!/nowhere/python\n")
+    pi_lab.install(gone)
+    with pi_lab.rpc() as pi:
+        turn(pi_lab, pi)
+        turn(pi_lab, pi)
+        (notice,) = pi.notices()
+    assert notice.startswith(f"warning: Minutebook: {gone} does not run, so nothing is remembered here")
+
+
+def test_wrong_settings_are_said_at_once_and_the_session_is_taken_in_later_003_126(pi_lab: PiLab) -> None:
+    pi_lab.configure(**{"observational-memory": {"observeAfterTokens": "many"}})
+    with pi_lab.rpc() as pi:
+        assert 'observeAfterTokens = "many" is not allowed' in pi.told("turns are taken in once that is mended")
+        turn(pi_lab, pi)
+        turn(pi_lab, pi)
+        assert len(pi.notices()) == 1
+    pi_lab.configure()
+    with pi_lab.rpc() as pi:
+        turn(pi_lab, pi)
+    until(lambda: sorted(session.prompts for session in pi_lab.sessions()) == [1, 2], "both sessions in the ledger")
+
+
 def test_without_om_hook_it_is_said_once(pi_lab: PiLab) -> None:
     pi_lab.install("/nowhere/om-hook")
     with pi_lab.rpc() as pi:

@@ -50,7 +50,7 @@ class Child:
         self.store_path = store_path
         self._send = send
         self._store: Store | None = None
-        self._key = self._session = self._cwd = ""
+        self._key = self._session = self._cwd = self._file = ""
         self._window: int | None = None
         self._intake: Intake | None = None
         self._relay: Relay | None = None
@@ -87,16 +87,22 @@ class Child:
             return {"error": said}
 
     def close(self) -> None:
-        """The extension is gone: what the file holds by now is taken in, unless that was done before."""
+        """The extension is gone: what the file holds by now is taken in, unless that was done before.
+
+        A session that could not be opened (wrong settings, most often) is a worker's, once that is mended.
+        """
         if self._relay is not None:
             self._relay.close()
         if self._intake is not None:
             with suppress(MinutebookError, OSError):
                 self._take()
+        elif self._session and os.path.exists(self._file):  # noqa: PTH110
+            with suppress(OSError):
+                self.leave_to_worker()
         if self._store is not None:
             self._store.close()
             self._store = None
-        self._intake = None
+        self._intake, self._session = None, ""
 
     # -- the session ---------------------------------------------------------------------------------------------------
 
@@ -105,10 +111,10 @@ class Child:
         self._session, self._cwd = text_of(header.get("id")), text_of(header.get("cwd"))
         if not self._session:
             raise BadInput("open: a session's header with its id is needed")
-        self._key = f"{HOST}:{self._session}"
+        self._key, self._file = f"{HOST}:{self._session}", text_of(line.get("file"))
         resolved = self._resolved()
         zone = resolved.settings.zone or machine_zone()
-        intake = Intake(self._key, Path(text_of(line.get("file"))), header, zone, resolved.settings.ignore)
+        intake = Intake(self._key, Path(self._file), header, zone, resolved.settings.ignore)
         there = intake.begin(self._opened())
         self._intake = intake
         if self._relay is not None:
@@ -155,12 +161,12 @@ class Child:
                 bell.complain(f"pi: no worker can be started: {error}")
 
     def _ring(self) -> None:
-        if self._intake is not None:
-            path = str(self._intake.file)
-            bell.ring(self.store_path, host=HOST, session=self._session, path=path, cwd=self._cwd, event="turn_end")
+        bell.ring(self.store_path, host=HOST, session=self._session, path=self._file, cwd=self._cwd, event="turn_end")
 
     def leave_to_worker(self) -> None:
         """Have a worker take the session's file in, as it is now. Raises OSError."""
+        if not self._session:
+            return
         self._ring()
         if not bell.wake(self.store_path):
             bell.start_worker(self.store_path)
@@ -174,6 +180,8 @@ class Child:
         }
 
     def _end(self, line: Mapping[str, Any]) -> Result:
+        if self._intake is None:  # never opened: why was said, and closing leaves it to a worker
+            return {}
         self._taking(line)
         if line.get("ended") is True:
             mark_ended(self._opened(), self._key)

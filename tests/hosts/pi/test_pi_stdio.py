@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pi_sessions import Talk, branch_of, ids_in
+from pi_sessions import PiSession, Talk, branch_of, ids_in
 
 from minutebook.hosts import bell
+from minutebook.hosts.bells import waiting_bells
 from minutebook.hosts.pi.pipe import read_objects
 
 
@@ -79,6 +80,34 @@ def test_hostile_lines_harm_nothing(talk: Talk, remembered: list[str], tmp_path:
 def test_wrong_settings_are_an_error_that_names_them(talk: Talk, remembered: list[str]) -> None:
     (talk.store_path.parent / "minutebook.toml").write_text("observe_after_tokens = 0\n")
     assert "observe_after_tokens = 0 is not allowed" in talk.compact(remembered[4])["error"]
+
+
+def test_a_session_that_was_not_opened_is_left_to_a_worker_003_126(
+    new_talk: Callable[..., Talk], started: list[str], tmp_path: Path
+) -> None:
+    wrong = tmp_path / "mb" / "minutebook.toml"
+    wrong.parent.mkdir()
+    wrong.write_text("observe_after_tokens = 0\n")
+    talk = new_talk(opened=False)
+    assert "observe_after_tokens = 0 is not allowed" in talk.open()["error"]
+    talk.session.turns(1)
+    assert talk.ask("end", ended=True).keys() == {"type", "id"}
+    talk.child.close()
+    (rung,) = waiting_bells(str(talk.store_path))
+    assert (rung.key, rung.path, started) == ("pi:s1", str(talk.session.file), [str(talk.store_path)])
+    log = (tmp_path / "mb" / "hook.log").read_text()
+    assert len(log.splitlines()) == 1 and "observe_after_tokens = 0" in log
+
+
+def test_a_session_without_a_file_that_was_not_opened_leaves_nothing(
+    new_talk: Callable[..., Talk], started: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "mb").mkdir()
+    (tmp_path / "mb" / "minutebook.toml").write_text("observe_after_tokens = 0\n")
+    talk = new_talk(PiSession(tmp_path, file=False), opened=False)
+    assert "error" in talk.open()
+    talk.child.close()
+    assert (waiting_bells(str(talk.store_path)), started) == ([], [])
 
 
 @pytest.fixture

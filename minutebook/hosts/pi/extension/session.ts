@@ -12,6 +12,7 @@ const TURN_MS = 5_000;
 const END_MS = 2_000;
 const STARTS_MOST = 10; // in one session; a child that dies ever again is left dead
 const NOT_FOUND = "Minutebook: om-hook was not found, so nothing is remembered here; `om install pi` mends it";
+const DOES_NOT_RUN = "does not run, so nothing is remembered here; `om install pi` of an installed Minutebook mends it";
 const KEEPS_DYING = "Minutebook: its program keeps dying, so nothing is remembered here; `om doctor` says more";
 
 export class Session {
@@ -100,6 +101,11 @@ export class Session {
     );
     this.cursor = opened?.cursor ?? null;
     this.trouble = opened?.error ?? opened?.wrong ?? "";
+    if (this.trouble) this.once("warning", `Minutebook: ${this.trouble}; turns are taken in once that is mended`);
+    // Once may be chance; a program whose Python is gone never answers.
+    if (!opened && !this.child?.alive && this.starts > 1) {
+      this.once("warning", `Minutebook: ${findHook()} ${DOES_NOT_RUN}`);
+    }
     if (!opened || this.trouble) {
       this.opened = undefined; // the next request tries again
       return false;
