@@ -36,7 +36,7 @@ FOREIGN_SECONDS = 600.0
 TEMPORARY_SECONDS = 3_600.0
 COMPLAINTS_KNOWN = 1_000
 
-SettingsOf = Callable[[str], Settings]
+SettingsOf = Callable[[str, str], Settings]
 logger = logging.getLogger(__name__)
 
 
@@ -115,8 +115,8 @@ def _names(folder: str) -> list[str]:
 class Bells:
     """What a worker process has taken of a store's bells; called with the store to go on with them.
 
-    settings_of: a project's folder → its settings; raises BadSetting. Without a bell nothing is read or written. Once
-    called, returns how many seconds from now it wants to be called again, None when nothing is left to do.
+    settings_of: a project's folder and a host → their settings; raises BadSetting. Without a bell nothing is read or
+    written. Once called, returns how many seconds from now it wants to be called again, None when nothing is left.
     """
 
     def __init__(self, store_path: str, settings_of: SettingsOf, *, clock: Callable[[], float] = time.monotonic):
@@ -216,7 +216,7 @@ class Bells:
     def _deliver(self, store: Store, bell: Bell) -> Delivered:
         session = find_session(store, bell.key)
         project = (session.project if session else "") or bell.cwd
-        settings = self._settings_of(project)
+        settings = self._settings_of(project, bell.host)
         return deliver(
             store,
             bell.host,

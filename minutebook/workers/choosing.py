@@ -38,9 +38,12 @@ class ProjectSettings:
                 self._known[key] = load(folder, self._flags, pi=key[1]).settings
             return self._known[key]
 
-    def now(self, project: str) -> Settings:
-        """The settings as the files are now: what is ignored is so from when it is set. Raises BadSetting."""
-        return load(_folder(project), self._flags).settings
+    def now(self, project: str, host: str) -> Settings:
+        """The settings as the files are now: what is ignored is so from when it is set. Raises BadSetting.
+
+        host: of a session of this machine.
+        """
+        return load(_folder(project), self._flags, pi=host == "pi").settings
 
 
 def _folder(project: str) -> Path | None:

@@ -72,7 +72,7 @@ def settings() -> dict[str, Any]:
 def taking(agent: Agent, clock: Clock, settings: dict[str, Any]) -> Bells:
     """A worker's bells."""
 
-    def settings_of(project: str) -> Settings:
+    def settings_of(project: str, _host: str) -> Settings:
         found = settings.get(project, Settings())
         if isinstance(found, Exception):
             raise found

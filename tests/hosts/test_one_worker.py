@@ -168,7 +168,7 @@ def test_whoever_rings_while_a_worker_leaves_is_taken_in(agent: Agent, phase: st
 
     steps = Steps(phase, ring)
     Path(agent.store).parent.mkdir(parents=True)
-    bells = Bells(agent.store, lambda project: Settings())
+    bells = Bells(agent.store, lambda *_: Settings())
     lock = starting.open_lock(agent.store)
     assert starting.hold(lock)
     hold = SteppedHold(lock, agent.store)
@@ -198,7 +198,7 @@ def test_a_worker_that_is_left_something_stays_and_is_found(agent: Agent) -> Non
 
     steps = Steps("before it lets go", ring)
     Path(agent.store).parent.mkdir(parents=True)
-    bells = Bells(agent.store, lambda project: Settings())
+    bells = Bells(agent.store, lambda *_: Settings())
     lock = starting.open_lock(agent.store)
     hold = SteppedHold(lock, agent.store)
     hold.steps = steps

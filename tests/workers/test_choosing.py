@@ -38,10 +38,23 @@ def test_what_is_ignored_is_read_again_each_time(tmp_path: Path) -> None:
     file = tmp_path / ".minutebook.toml"
     file.write_text("observe_after_tokens = 7\n")
     settings_for = ProjectSettings({"ignore": ["secrets"]})
-    assert settings_for.now(str(tmp_path)).observe_after_tokens == 7
+    assert settings_for.now(str(tmp_path), "codex").observe_after_tokens == 7
     file.write_text("observe_after_tokens = 8\n")
-    assert settings_for.now(str(tmp_path)).observe_after_tokens == 8
-    assert settings_for.now("orders").ignore == ("secrets",)
+    assert settings_for.now(str(tmp_path), "codex").observe_after_tokens == 8
+    assert settings_for.now("orders", "codex").ignore == ("secrets",)
+
+
+def test_what_pi_s_own_settings_ignore_is_ignored_in_its_sessions_alone_003_124(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PI_CODING_AGENT_DIR", str(tmp_path))
+    (tmp_path / "settings.json").write_text('{"observational-memory": {"ignore": ["secrets"]}}')
+    settings_for = ProjectSettings()
+    assert settings_for.now(str(tmp_path), "pi").ignore == ("secrets",)
+    assert settings_for.now(str(tmp_path), "codex").ignore == ()
+    (tmp_path / "settings.json").write_text('{"observational-memory": {"ignore": 5}}')
+    with pytest.raises(BadSetting, match="ignore = 5"):
+        settings_for.now("", "pi")
 
 
 def test_flags_win_and_a_project_that_is_gone_has_the_defaults(tmp_path: Path) -> None:
