@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from minutebook.cli.place import Place
-from minutebook.cli.sessions import short_key
+from minutebook.cli.sessions import short_keys
 from minutebook.cli.showing import counted, harmless, minute, one_line, write
 from minutebook.debuglog import DebugLog, file_name
 from minutebook.errors import StoreError
@@ -179,8 +179,9 @@ def as_data(plan: Plan, *, removed: bool, aged: Aged | None = None) -> dict[str,
 def show_plan(plan: Plan, *, removed: bool) -> None:
     """For people."""
     write("Removed:" if removed else "Would remove:")
+    keys = short_keys(plan.sessions)
     for session in plan.sessions[:SHOWN]:
-        write(_line(session))
+        write(_line(session, keys[session.key]))
     if len(plan.sessions) > SHOWN:
         write(f"  and {counted(len(plan.sessions) - SHOWN, 'more session')}")
     write(f"  {_sums(plan)}")
@@ -192,9 +193,9 @@ def show_plan(plan: Plan, *, removed: bool) -> None:
         write(harmless(f"  {what}"))
 
 
-def _line(session: Session) -> str:
+def _line(session: Session, key: str) -> str:
     when = minute(session.last_time, session.zone)
-    return f"  {one_line(short_key(session))}  {when}  {one_line(session.title)}".rstrip()
+    return f"  {one_line(key)}  {when}  {one_line(session.title)}".rstrip()
 
 
 def _sums(plan: Plan) -> str:

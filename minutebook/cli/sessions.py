@@ -1,8 +1,8 @@
 """`om sessions`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 import click
@@ -58,7 +58,7 @@ def sessions(place: Place, limit: int | None, as_json: bool) -> None:
     elif not lines:
         remark(f"om: {NOTHING_YET}")
     else:
-        _show(lines)
+        _show(lines, short_keys(place.sessions))
         if len(place.sessions) > len(lines):
             remark(f"{counted(len(place.sessions) - len(lines), 'older session')} not shown; --limit N shows more")
     if not as_json:
@@ -108,11 +108,11 @@ def kept_out_lines(sessions: Iterable[Session]) -> list[str]:
     return [f"Kept out of {one_line(key)}: {words}" for key, words in said.items() if words]
 
 
-def _show(lines: list[Line]) -> None:
+def _show(lines: list[Line], keys: Mapping[str, str]) -> None:
     from rich.text import Text
 
     out = console()
-    rows = [cells(line) for line in lines]
+    rows = [cells(line, keys[line.session.key]) for line in lines]
     widths = [max(len(heading), *(len(row[at]) for row in rows)) for at, heading in enumerate(HEADINGS)]
     room = out.width - sum(widths) - 2 * len(widths)
     # A narrow terminal shows the title alone; --json has the project.
@@ -136,11 +136,11 @@ def _row(
     return "  ".join([first.strip().ljust(widths[0]), *numbers, time, shown + padding, last]).rstrip()
 
 
-def cells(line: Line) -> tuple[str, ...]:
+def cells(line: Line, key: str) -> tuple[str, ...]:
     """What is shown of a session whatever the width: key, numbers, time."""
     session = line.session
     return (
-        one_line(short_key(session)),
+        one_line(key),
         f"{line.entries:,}",
         tokens(line.tokens),
         f"{line.observations:,}/{line.reflections:,}",
@@ -170,7 +170,24 @@ def ending(path: str, width: int) -> str:
     return path
 
 
-def short_key(session: Session) -> str:
-    """Enough of the key to name the session: the host and the beginning of its id."""
+def short_keys(sessions: Iterable[Session]) -> dict[str, str]:
+    """Key → enough of it to name the session among these: the host and the beginning of its id.
+
+    Ids that begin with a time (version 7) share their first characters when they are of the same minute.
+    """
+    several = list(sessions)
+    names = sorted({f"{session.host}:{session.session}" for session in several})
+    shared = [0, *(_shared(*pair) for pair in pairwise(names)), 0]
+    enough = {name: max(shared[at : at + 2]) + 1 for at, name in enumerate(names)}
+    return {session.key: _short(session, enough) for session in several}
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters at the beginning are the same."""
+    return next((at for at, pair in enumerate(zip(one, other, strict=False)) if len({*pair}) > 1), len(one))
+
+
+def _short(session: Session, enough: Mapping[str, int]) -> str:
+    name = f"{session.host}:{session.session}"
     agent = f"/{session.agent[:12]}" if session.agent else ""
-    return f"{session.host}:{session.session[:SHORT_ID]}{agent}"
+    return name[: max(len(session.host) + 1 + SHORT_ID, enough[name])] + agent

@@ -23,6 +23,17 @@ def test_sessions_with_their_numbers(om: Om, store: Store, monkeypatch: pytest.M
     assert row.split()[1:] == ["2", "~5", "1/0", *MINUTE.split(), "Fix", "the", "build", "/work/shop"]
 
 
+def test_a_session_can_be_named_by_what_is_shown_of_it(om: Om, store: Store) -> None:
+    """Ids that begin with the time, of the same minute, as Pi and Codex make them."""
+    ids = ["01a22c83-8987-7219-841a-3ab625211617", "01a22c83-a574-7219-841a-3ab965fbdfb2", "5a7c0001-0000", "short"]
+    for name in ids:
+        deliver(store, [say(f"This is {name}", id=f"e{name}")], name)
+    shown = [line.split()[0] for line in om("sessions", code=0).stdout.splitlines()[1:]]
+    assert shown == ["neutral:short", "neutral:5a7c0001", "neutral:01a22c83-a", "neutral:01a22c83-8"]
+    for name, id_ in zip(reversed(shown), ids, strict=True):
+        assert f"neutral:{id_} " in om("status", "--session", name, code=0).stdout
+
+
 def test_json_has_everything(om: Om, store: Store) -> None:
     deliver(store, [say("Fix the build", id="e1")], "s1", project="/work/shop")
     deliver(store, [say("Later", id="x1")], "s2")
