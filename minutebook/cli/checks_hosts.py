@@ -134,8 +134,8 @@ def _plugin_missing(target: Target) -> str:
 
 
 def twice(host: str, scopes: list[Target]) -> Iterator[Check]:
-    """Whether Minutebook is in an agent by two ways, so that all is done twice."""
-    if len(scopes) > 1 and (host == "pi" or scopes[0].plugin != scopes[1].plugin):
+    """Whether Minutebook is in an agent by two ways, so that all is done twice; Claude Code runs equal hooks once."""
+    if len(scopes) > 1 and (host != "claude-code" or scopes[0].plugin != scopes[1].plugin):
         yield Check(host, "fail", "for the user and for this project", f"om uninstall {host} --project")
     if host != "claude-code" or not scopes:
         return
@@ -148,7 +148,7 @@ def twice(host: str, scopes: list[Target]) -> Iterator[Check]:
 def codex_trust(target: Target, project: Path, environ: Mapping[str, str]) -> Check:
     """Whether Codex runs our hooks: it skips in silence those that nobody has trusted."""
     from minutebook.hosts.codex.app_server import listed_hooks
-    from minutebook.hosts.codex.wiring import ours, untrusted
+    from minutebook.hosts.codex.wiring import UNSEEN, ours, untrusted
 
     program = which("codex")
     if program is None:
@@ -161,7 +161,8 @@ def codex_trust(target: Target, project: Path, environ: Mapping[str, str]) -> Ch
     if left := untrusted(listed):
         return Check("codex trust", "fail", f"Codex does not run {counted(len(left), 'hook')} of ours", fix)
     if not ours(listed):
-        return Check("codex trust", "fail", " ".join(["Codex sees no hook of ours.", *complaints]), fix)
+        said = f"Codex sees no hook of ours. {' '.join(complaints) or UNSEEN}"
+        return Check("codex trust", "fail", said, f"mend that, then {fix}")
     if len({bool(hook.plugin) for hook in ours(listed)}) > 1:
         return Check("codex trust", "fail", "as a plugin, and by hooks.json too", f"codex plugin remove {PLUGIN}")
     return Check("codex trust", "ok", f"Codex trusts {counted(len(ours(listed)), 'hook')} of ours")

@@ -138,9 +138,9 @@ def _ask_host(
     assert wiring.afterwards is not None
     try:
         later: Sequence[Edit] = wiring.afterwards()
+        again = installing.install(data, target, wiring.edits, version=__version__, time=_now(), later=later)
     except MinutebookError as error:
-        return done, [str(error)]
-    again = installing.install(data, target, wiring.edits, version=__version__, time=_now(), later=later)
+        return done, [f"Not all is done: {str(error).removesuffix(', nothing was changed')}"]
     return showing.joined(done, again), []
 
 

@@ -155,7 +155,8 @@ def _intake(status: Status) -> Iterator[tuple[str, str]]:
         kinds = ", ".join(f"{one_line(kind)} {count:,}" for kind, count in sorted(session.unknown.items()))
         yield f"Rows of an unknown kind, not taken in: {kinds}", "yellow"
     if session.broken_count:
-        yield f"Lines that could not be decoded: {broken_lines(session.broken, session.broken_count)}", "yellow"
+        numbers = broken_lines(session.broken, session.broken_count)
+        yield f"Lines that could not be decoded, by their numbers: {numbers}", "yellow"
 
 
 def kept_out_words(session: Session) -> str:

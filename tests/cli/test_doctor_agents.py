@@ -113,9 +113,10 @@ def test_by_two_ways_at_once(om: Om, home: Path) -> None:
     settings.write_text(json.dumps({**data, "enabledPlugins": {"om@minutebook": True}}))
     check = doctor(om)["claude-code"]
     assert (check.verdict, check.said) == ("fail", "as a plugin, and by its settings too")
-    om("install", "pi", code=0)
-    om("install", "pi", "--project", code=0)
-    assert doctor(om)["pi"].fix == "om uninstall pi --project"
+    for host in ("pi", "codex"):
+        om("install", host, code=0)
+        om("install", host, "--project", code=0)
+        assert doctor(om)[host].fix == f"om uninstall {host} --project"
 
 
 def test_an_agent_that_runs_no_hooks(om: Om, home: Path) -> None:

@@ -115,6 +115,36 @@ def test_a_plugin_is_put_in_and_taken_out_by_the_host_s_own_program(
     assert list(home.iterdir()) == []
 
 
+CODEX = """\
+#!{python}
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        hook = {{"key": "K", "command": "/bin/om-hook codex Stop", "currentHash": "sha256:a", "sourcePath": "/h"}}
+        print(json.dumps({{"id": asked["id"], "result": {{"data": [{{"hooks": [hook]}}]}}}}), flush=True)
+"""
+
+
+def test_what_cannot_be_written_afterwards_is_said(
+    om: Om, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hooks are in by then, so that it does not say that nothing was changed, and out they come whole."""
+    config = home / ".codex" / "config.toml"
+    config.parent.mkdir()
+    config.write_text("hooks = { state = {} }\n")
+    program = tmp_path / "bin" / "codex"
+    program.parent.mkdir()
+    program.write_text(CODEX.format(python=sys.executable))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    done = om("install", "codex", code=0)
+    assert "hooks at 8 events" in done.stdout and "nothing was changed" not in done.stderr
+    assert "Not all is done" in done.stderr and "config.toml" in done.stderr and "write what is above it" in done.stderr
+    om("uninstall", "codex", code=0)
+    assert files_in(home) == {".codex/config.toml": b"hooks = { state = {} }\n"}
+
+
 def test_what_is_missing_is_said(om: Om, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("minutebook.cli.showing_install.find_spec", lambda name: None)
     said = om("install", "claude-code", code=0).stderr

@@ -198,7 +198,7 @@ def test_what_intake_left_out_is_shown(om: Om, store: Store) -> None:
     accept_turns(store, replace(reading, events=[say("changed", id="e1")], unknown={}, broken=[]))
     shown = om("status").stdout
     assert "Rows of an unknown kind, not taken in: mystery 2" in shown
-    assert "could not be decoded: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 2 more" in shown
+    assert "could not be decoded, by their numbers: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 2 more" in shown
     assert "1 entry came again with another text; both versions are kept." in shown
     data = data_of(om("status", "--json"))
     assert (data["versions"], data["unknown_rows"], data["broken_count"]) == (1, {"mystery": 2}, 14)

@@ -173,6 +173,18 @@ def test_trusting_afterwards(program, target: Target, monkeypatch: pytest.Monkey
     )
 
 
+def test_a_project_s_install_trusts_its_own_hooks_alone(program, target: Target, monkeypatch: pytest.MonkeyPatch):
+    """Those of the whole user stay trusted when it is taken out again."""
+    project = target.home / "project"
+    project.mkdir()
+    file = str(project / ".codex" / "hooks.json")
+    monkeypatch.setenv("PATH", str(Path(program(ANSWERS)).parent))
+    with pytest.raises(HostFailed, match="does not see"):
+        wiring.trust_edits(replace(target, project=project))
+    program(ANSWERS.replace("/h/hooks.json", file))
+    assert len(wiring.trust_edits(replace(target, project=project))) == 1
+
+
 @pytest.mark.parametrize("text", ["", ANSWERS.replace("om-hook", "lint")])
 def test_where_it_cannot_be_trusted_afterwards(program, target, monkeypatch: pytest.MonkeyPatch, tmp_path, text: str):
     if text:

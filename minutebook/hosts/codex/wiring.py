@@ -53,6 +53,10 @@ RUN = 'sh "${CLAUDE_PLUGIN_ROOT}/run.sh"'
 TRUST_BY_HAND = (
     "Codex runs a hook only once you have trusted it: start codex, which says that hooks need review, or type /hooks."
 )
+UNSEEN = (
+    "It reads none where `hooks` of [features] is false in its config.toml, and those of a project once you have told"
+    " it to trust that folder: start codex there."
+)
 NEXT_SESSION = "Sessions of Codex that are open already go on without it: start codex anew."
 
 Tables = dict[tuple[str, ...], dict[str, Any]]
@@ -120,10 +124,18 @@ def trust_edits(target: Target) -> Sequence[Edit]:
         raise HostFailed(f"there is no codex on PATH, so its hooks are not trusted yet. {TRUST_BY_HAND}")
     environ = {**os.environ, "CODEX_HOME": str(target.folder)}
     listed, complaints = listed_hooks(program, str(target.project or target.home), environ)
-    if not ours(listed):
-        raise HostFailed(f"codex does not see Minutebook's hooks. {' '.join(complaints) or TRUST_BY_HAND}")
+    wanted = [hook for hook in ours(listed) if _is_of(target, hook)]
+    if not wanted:
+        raise HostFailed(f"codex does not see Minutebook's hooks. {' '.join(complaints) or UNSEEN}")
     config = target.folder / "config.toml"
-    return [TomlTable(file=config, path=path, values=values) for path, values in trust_tables(listed).items()]
+    return [TomlTable(file=config, path=path, values=values) for path, values in trust_tables(wanted).items()]
+
+
+def _is_of(target: Target, hook: ListedHook) -> bool:
+    """In a project Codex lists the whole user's hooks, too: those are another install's, and stay trusted after it."""
+    if target.project is None:
+        return True
+    return Path(hook.source).resolve().is_relative_to((target.project / ".codex").resolve())
 
 
 def ours(listed: Iterable[ListedHook]) -> list[ListedHook]:
