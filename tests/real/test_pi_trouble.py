@@ -153,7 +153,7 @@ def test_a_session_that_pi_does_not_keep_is_not_kept(pi_lab: PiLab) -> None:
 
 
 def test_switched_off_nothing_is_started_or_kept(pi_lab: PiLab) -> None:
-    with pi_lab.rpc(MINUTEBOOK_OFF="1") as pi:
+    with pi_lab.rpc(MINUTEBOOK_OFF="yes") as pi:
         turn(pi_lab, pi)
         turn(pi_lab, pi)
         assert OWN_SUMMARY in pi.call("compact")["data"]["summary"]
@@ -225,6 +225,23 @@ def test_which_pi_is_too_old_003_060(pi_lab: PiLab, tmp_path: Path) -> None:
     )
     with pi_lab.rpc("-e", str(tmp_path / "asks.ts")) as pi:
         assert pi.told("old ") == "info: old 0.80.9,0.9.99"
+
+
+def test_installed_for_the_user_and_in_the_project_it_works_once(pi_lab: PiLab) -> None:
+    """Pi itself would not start: the tool is there twice."""
+    copies = [pi_lab.agent_folder / "extensions" / "minutebook", pi_lab.install(project=True)]
+    for copy in copies:
+        assert (copy / "index.ts").exists()
+    with pi_lab.rpc("--approve") as pi:
+        turn(pi_lab, pi)
+        until(pi_lab.has_session, "the session")
+        assert len(pi_lab.processes("om-hook")) == 1
+        assert pi.call("new_session")["success"]
+        turn(pi_lab, pi)
+        until(lambda: len(pi_lab.sessions()) == 2, "the other session")
+        assert len(pi_lab.processes("om-hook")) == 1
+        commands = [command["name"] for command in pi.call("get_commands")["data"]["commands"]]
+        assert commands.count("om:status") == 1
 
 
 def test_installed_in_a_project_it_is_there_once_the_project_is_trusted(pi_lab: PiLab) -> None:

@@ -21,7 +21,7 @@ def main() -> int:
     send = Writer(OUTPUT)
     store_path = local_store_path()
     if not store_path:
-        send({"type": "off", "why": NO_STORE if os.environ.get("MINUTEBOOK_OFF") != "1" else ""})
+        send({"type": "off", "why": "" if _is_off() else NO_STORE})
         return 0
     from minutebook.hosts.pi.child import Child
 
@@ -43,9 +43,13 @@ def _leave(child: "Child") -> NoReturn:
         os._exit(0)
 
 
+def _is_off() -> bool:
+    return os.environ.get("MINUTEBOOK_OFF", "0") not in ("", "0")
+
+
 def local_store_path() -> str:
     """The store of this machine; "" where Minutebook is switched off, or the store is on a server."""
-    if os.environ.get("MINUTEBOOK_OFF") == "1":
+    if _is_off():
         return ""
     found = bell.local_store_path(os.environ)
     if found is None:

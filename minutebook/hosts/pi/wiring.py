@@ -19,7 +19,7 @@ PROJECT_NOTE = (
     " --approve."
 )
 RUNNING_NOTE = "A Pi that is running takes it up with /reload."
-TWICE_NOTE = "Install it for the user or for a project, not for both: Pi refuses a tool that is there twice."
+TWICE_NOTE = "Where it is there for the user, too, the copy that Pi loads first works."
 
 
 def wiring(target: Target) -> Wiring:

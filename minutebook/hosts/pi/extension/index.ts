@@ -2,11 +2,13 @@
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { registerCommands } from "./commands.ts";
 import { beforeCompact } from "./compaction.ts";
+import { isSecondCopy, leave } from "./copies.ts";
 import { registerRecall } from "./recalling.ts";
 import { gone, Session } from "./session.ts";
 import { isTooOld, settled, TOO_OLD } from "./trigger.ts";
 
 export default function minutebook(pi: ExtensionAPI): void {
+  if (isSecondCopy()) return;
   let session: Session | undefined;
 
   pi.on("session_start", (_event, ctx) => {
@@ -27,7 +29,10 @@ export default function minutebook(pi: ExtensionAPI): void {
   pi.on("session_compact_failed", () => {
     void session?.tell({ type: "abandon" });
   });
-  pi.on("session_shutdown", (event) => session?.end(event.reason !== "reload"));
+  pi.on("session_shutdown", (event) => {
+    leave();
+    return session?.end(event.reason !== "reload");
+  });
 
   registerCommands(pi, () => session);
   registerRecall(pi, () => session);

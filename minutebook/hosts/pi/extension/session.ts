@@ -24,7 +24,7 @@ export class Session {
   private cursor: string | null = null;
   private starts = 0;
   trouble = ""; // why the session could not be opened: wrong settings, most often
-  private off = process.env.MINUTEBOOK_OFF === "1";
+  private off = !["", "0"].includes(process.env.MINUTEBOOK_OFF ?? "");
   private told = new Set<string>();
 
   constructor(pi: ExtensionAPI, ctx: ExtensionContext) {
