@@ -162,7 +162,11 @@ def test_a_line_without_end_is_dropped_and_the_next_one_answered() -> None:
 
 @pytest.mark.parametrize(
     ("environ", "why"),
-    [({"MINUTEBOOK_OFF": "1"}, ""), ({"MINUTEBOOK_OFF": "true"}, ""), ({"MINUTEBOOK_STORE": "redis://localhost/0"}, "the store is on a server")],
+    [
+        ({"MINUTEBOOK_OFF": "1"}, ""),
+        ({"MINUTEBOOK_OFF": "true"}, ""),
+        ({"MINUTEBOOK_STORE": "redis://localhost/0"}, "the store is on a server"),
+    ],
 )
 def test_switched_off_or_with_a_store_on_a_server_it_leaves(
     process: Callable[..., "subprocess.Popen[bytes]"], environ: dict[str, str], why: str
