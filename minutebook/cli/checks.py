@@ -163,9 +163,9 @@ def worker(listens: bool) -> Check:
 
 
 def asks_models(place: Place) -> bool:
-    """Whether the settings name a model for some role."""
+    """Whether the settings name a provider's model for some role; a host's program needs no library."""
     try:
-        return any(place.settings.chain_of(role) for role in ROLES)
+        return any(not choice.is_program for role in ROLES for choice in place.settings.chain_of(role))
     except MinutebookError:
         return False  # the line of the settings says what is wrong
 

@@ -57,7 +57,7 @@ def install(
     target = _target(host, for_user, for_project, plugin)
     wiring, data = wiring_of(target), data_dir()
     if dry_run:
-        _show_dry(installing.would_install(data, target, wiring.edits), wiring, as_json)
+        _show_dry(installing.would_install(data, target, wiring.edits), wiring, as_json, asks=not no_trust)
         return
     before = read_records(data).get(key_of(host, str(target.project or "")))
     notes = [] if plugin or before is None else take_back_programs(before.undo)
@@ -144,13 +144,16 @@ def _ask_host(
     return showing.joined(done, again), []
 
 
-def _show_dry(done: installing.Done, wiring: Wiring, as_json: bool) -> None:
+def _show_dry(done: installing.Done, wiring: Wiring, as_json: bool, *, asks: bool = False) -> None:
+    """asks: whether the host is asked afterwards, whose answer is not known before."""
     if as_json:
         write_json(showing.as_data(done, []))
         return
     write("".join(showing.diff_of(plan) for plan in done.changed), end="")
     for program in wiring.programs:
         write(f"then: {' '.join(program.argv)}")
+    if asks and wiring.afterwards is not None and done.changed:
+        write("then: trust of these hooks in config.toml, with the hashes that codex gives them")
     sys.stdout.flush()
     remark("Nothing was written." if done.changed or wiring.programs else "Nothing would be changed.")
 

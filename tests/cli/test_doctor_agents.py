@@ -225,6 +225,14 @@ def test_mcp_is_needed_where_an_agent_calls_it(om: Om, home: Path, monkeypatch: 
     assert doctor(om)["extra mcp"].fix == "pip install 'minutebook[mcp]'"
 
 
+@pytest.mark.parametrize(("model", "verdict"), [("host:codex", "info"), ("openai/gpt-5-mini", "fail")])
+def test_the_library_of_models_is_needed_for_a_provider_alone(
+    om: Om, home: Path, monkeypatch: pytest.MonkeyPatch, model: str, verdict: str
+) -> None:
+    monkeypatch.setattr("minutebook.cli.checks.find_spec", lambda name: None)
+    assert doctor(om, "--set", f"model={model}")["extra models"].verdict == verdict
+
+
 def test_who_thinks(om: Om, home: Path) -> None:
     assert doctor(om)["mind"].said.startswith("the extractive mind, which asks no model")
     check = doctor(om, "--set", "model=host:claude")["mind"]

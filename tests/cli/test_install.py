@@ -62,6 +62,8 @@ def test_a_dry_run_shows_and_writes_nothing(om: Om, home: Path, tmp_path: Path) 
     assert om("install", "claude-code", "--dry-run", code=0).stderr == "Nothing would be changed.\n"
     assert f"--- {home}/.claude/settings.json" in om("uninstall", "claude-code", "--dry-run", code=0).stdout
     assert files_in(home) == there
+    assert "then: trust of these hooks" in om("install", "codex", "--dry-run", code=0).stdout
+    assert "then: " not in om("install", "codex", "--dry-run", "--no-trust", code=0).stdout
 
 
 @pytest.mark.parametrize(
