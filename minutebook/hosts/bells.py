@@ -35,6 +35,8 @@ FOREIGN_SECONDS = 600.0
 """What another worker took so long ago was taken by one that is gone, on whatever machine."""
 TEMPORARY_SECONDS = 3_600.0
 COMPLAINTS_KNOWN = 1_000
+BEFORE_AN_ANSWER = ("SessionStart", "UserPromptSubmit")
+"""Events after which a session rings again anyway."""
 
 SettingsOf = Callable[[str, str], Settings]
 logger = logging.getLogger(__name__)
@@ -247,12 +249,14 @@ class Bells:
     def _not_read(self, store: Store, name: str, taken: _Taken, bell: Bell, why: str) -> None:
         """A file that is not there yet is looked for once more; then the session has to ring again.
 
-        One that ends without a word ever said in it never had a file, and rang that one time only.
+        Before the first answer there may be no file for long, and one that ends without a word ever said in it never
+        had one, and rang that one time only.
         """
         if not taken.looked:
             self._look_again(taken)
             return
-        if not bell.ended or bell.rings > 1 or find_session(store, bell.key) is not None:
+        expected = bell.rings > 1 if bell.ended else bell.event not in BEFORE_AN_ANSWER
+        if expected or find_session(store, bell.key) is not None:
             self._complain(name, why)
         self._drop(name)
 

@@ -86,6 +86,31 @@ def test_a_session_that_ends_without_a_word_is_no_complaint(
     assert not agent.bells and not agent.log
 
 
+@pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit"])
+def test_a_session_that_is_open_and_said_nothing_yet_is_no_complaint(
+    agent: Agent, store: Store, taking: Bells, clock: Clock, event: str
+) -> None:
+    """Claude Code makes the file late."""
+    ring(agent, event=event)
+    take_all(taking, store, clock)
+    assert not agent.bells and not agent.log
+    ring(agent, event="Stop")
+    take_all(taking, store, clock)
+    assert len(agent.log) == 1
+
+
+def test_a_session_that_was_read_and_whose_file_is_gone_is_named_at_once(
+    agent: Agent, store: Store, taking: Bells, clock: Clock
+) -> None:
+    agent.say("one")
+    ring(agent)
+    take_all(taking, store, clock)
+    agent.transcript.unlink()
+    ring(agent, event="UserPromptSubmit")
+    take_all(taking, store, clock)
+    assert len(agent.log) == 1
+
+
 def test_a_session_that_said_something_and_whose_file_is_gone_is_named(
     agent: Agent, store: Store, taking: Bells, clock: Clock
 ) -> None:
