@@ -29,7 +29,8 @@ that of a project's `.pi/settings.json` just above its `.minutebook.toml`, with 
 version had, is a warning. `om settings --pi` shows what is in force.
 
 A wrong value, an unknown key or a file that cannot be read is an error that says where it stands and what is allowed;
-nothing falls back in silence. Settings are read once, when a hook, a command or a worker starts. `om settings` shows
+nothing falls back in silence. Settings are read once, when a hook, a command or a worker starts; a worker
+that hooks started starts anew some seconds after a file has changed, when no job is in its hands. `om settings` shows
 each value and where it came from.
 
 ```toml

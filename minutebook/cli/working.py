@@ -62,7 +62,7 @@ def worker(
     if check is not None:
         ctx.exit(_checked(check))
     from minutebook.workers.choosing import ProjectSettings
-    from minutebook.workers.foreground import run_worker
+    from minutebook.workers.foreground import START_AGAIN, run_worker
 
     held = _held(place, hold)
     logging.basicConfig(format="om worker: %(message)s", level=logging.WARNING)
@@ -83,7 +83,10 @@ def worker(
             intake=_intake(place, settings_for),
             health=health,
             hold=held,
+            outdated=settings_for.outdated if held else None,
         )
+        if held and code == START_AGAIN:
+            held.start_again()
     ctx.exit(code)
 
 

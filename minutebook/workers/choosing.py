@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from minutebook.errors import BudgetSpent, MissingExtra
+from minutebook.errors import BadSetting, BudgetSpent, MissingExtra
 from minutebook.pipeline.readings import session_key_of
 from minutebook.records import Branch
 from minutebook.settings import ModelChoice, Settings
@@ -37,6 +37,18 @@ class ProjectSettings:
             if key not in self._known:
                 self._known[key] = load(folder, self._flags, pi=key[1]).settings
             return self._known[key]
+
+    def outdated(self) -> bool:
+        """Whether a file says something else by now than what was read of it. One that is wrong now says nothing."""
+        with self._lock:
+            known = dict(self._known)
+        return any(self._is_other(folder, pi, settings) for (folder, pi), settings in known.items())
+
+    def _is_other(self, folder: Path | None, pi: bool, known: Settings) -> bool:
+        try:
+            return load(folder, self._flags, pi=pi).settings != known
+        except BadSetting:
+            return False
 
     def now(self, project: str, host: str) -> Settings:
         """The settings as the files are now: what is ignored is so from when it is set. Raises BadSetting.

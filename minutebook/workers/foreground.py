@@ -22,6 +22,10 @@ from minutebook.workers.outages import Outage
 from minutebook.workers.run_notices import teller_of
 from minutebook.workers.runner import Minds, SettingsFor
 
+START_AGAIN = -1
+"""What run_worker returns of a worker that is to start anew."""
+SETTINGS_SECONDS = 5.0
+"""How soon a worker that hooks started sees that the settings have changed."""
 LOOK_SECONDS = 0.25
 """How soon a signal is obeyed. Python runs its handler at once; this is for the thread that waits for it."""
 
@@ -39,12 +43,14 @@ def run_worker(
     stop_seconds: float = STOP_SECONDS,
     health: Path | None = None,
     hold: Hold | None = None,
+    outdated: Callable[[], bool] | None = None,
 ) -> int:
     """Work on a store until a signal to stop, until idle, or until idle for so long; returns the exit code.
 
     concurrency: jobs of one role at once, the setting when None. intake: takes in what hooks announced, and gives the
     seconds after which it goes on. health: a file that is touched while all is well. hold: of the worker that hooks
-    started. 1: only jobs that pause after a failure are left, or a branch whose settings or state cannot be read.
+    started. outdated: whether the settings have changed; asked now and then; START_AGAIN is returned when no job
+    is in hand. 1: only jobs that pause after a failure are left, or a branch whose settings or state cannot be read.
     Raises BadSetting of the global settings, and StoreError when the store cannot be used. A store on a server that
     does not answer is waited for by a worker that was to stay.
     """
@@ -71,13 +77,14 @@ def run_worker(
                 engine.start()
                 if until_idle:
                     return _until_idle(engine, stopped)
-                return _until_left(engine, stopped, idle_exit_seconds, telling, hold)
+                code = _until_left(engine, stopped, idle_exit_seconds, telling, hold, outdated)
             finally:
                 telling.end()
                 engine.stop(stop_seconds)
                 give_back: Callable[[], None] | None = getattr(intake, "give_back", None)
                 if give_back is not None:
                     give_back()
+            return 0 if stopped.is_set() else code
 
 
 def _opened(store_url: str, stopped: threading.Event) -> Store | None:
@@ -131,13 +138,23 @@ def _until_idle(engine: Engine, stopped: threading.Event) -> int:
 
 
 def _until_left(
-    engine: Engine, stopped: threading.Event, idle_exit_seconds: float | None, health: Health, hold: Hold | None
+    engine: Engine,
+    stopped: threading.Event,
+    idle_exit_seconds: float | None,
+    health: Health,
+    hold: Hold | None,
+    outdated: Callable[[], bool] | None,
 ) -> int:
     look_at = None if idle_exit_seconds is None else time.monotonic() + idle_exit_seconds
+    settings_at = time.monotonic() + SETTINGS_SECONDS
     while not stopped.wait(LOOK_SECONDS):
         health.tell()
         if engine.failure is not None:
             raise engine.failure
+        if outdated is not None and time.monotonic() >= settings_at:
+            if outdated() and engine.look() != "busy":
+                return START_AGAIN
+            settings_at = time.monotonic() + SETTINGS_SECONDS
         if idle_exit_seconds is None or look_at is None or time.monotonic() < look_at:
             continue
         look_at = engine.worked_at + idle_exit_seconds

@@ -1,8 +1,9 @@
 """The lock by which there is one worker that hooks started: this process inherited it, open and locked."""
 
 import os
+import sys
 from types import TracebackType
-from typing import Self
+from typing import NoReturn, Self
 
 from minutebook.errors import BadInput
 from minutebook.hosts.bell import lock_path
@@ -42,6 +43,11 @@ class Hold:
             return False
         say(self._handle, str(os.getpid()))
         return True
+
+    def start_again(self) -> NoReturn:
+        """Begin anew as the same process, with the lock: what is rung meanwhile is seen at the start."""
+        os.set_inheritable(self._handle, True)
+        os.execv(sys.executable, sys.orig_argv)
 
     def release(self) -> None:
         """Whoever rings from here on may start another worker."""

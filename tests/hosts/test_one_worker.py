@@ -18,6 +18,8 @@ from minutebook.errors import BadInput
 from minutebook.hosts import starting
 from minutebook.hosts.bell import lock_path, start_worker, wake, wake_path
 from minutebook.hosts.bells import Bells
+from minutebook.pipeline.branches import list_branches
+from minutebook.pipeline.ledger import read_memory
 from minutebook.settings import Settings
 from minutebook.store.opening import open_store
 from minutebook.workers.engine import Engine
@@ -84,6 +86,29 @@ def test_a_worker_that_was_told_to_stop_gives_back_what_it_has_in_hand(agent: Ag
     agent.end_workers(signal.SIGTERM)
     assert not [name for name in agent.bells if name.startswith("+")]
     assert not wake(agent.store)
+
+
+def test_a_worker_that_hooks_started_starts_anew_with_changed_settings_003_125(agent: Agent) -> None:
+    """It outlives its sessions by minutes: who changes a setting and starts the agent again meets the same worker."""
+    agent.say("Use port 8443 for the new listener, never 8080.")
+    agent.hook("Stop")
+    until(agent.is_taken_in)
+    until(lambda: not agent.bells)
+    (worker,) = agent.workers()
+    began = Path(f"/proc/{worker}/stat").read_text() if Path("/proc").is_dir() else ""
+    with closing(open_store(agent.store)) as store:
+        (branch,) = list_branches(store)
+        assert not list(read_memory(store, branch))
+        (agent.home / "minutebook.toml").write_text("observe_after_tokens = 1\n")
+        until(lambda: list(read_memory(store, branch)))
+    assert agent.workers() == [worker] == [agent.holder()]
+    assert wake(agent.store)
+    if began:
+        assert Path(f"/proc/{worker}/stat").read_text().split()[21] == began.split()[21]  # the same process
+    agent.say("And never 8081.")
+    agent.hook("Stop")
+    until(agent.is_taken_in)
+    assert agent.workers() == [worker]
 
 
 def test_a_worker_by_hand_is_enough(agent: Agent) -> None:

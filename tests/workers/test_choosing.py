@@ -33,6 +33,19 @@ def test_a_project_s_settings_are_read_once_003_125(tmp_path: Path) -> None:
     assert settings_for(branch_of("")).observe_after_tokens == 10_000
 
 
+def test_settings_that_have_changed_are_outdated_unless_they_are_wrong(tmp_path: Path) -> None:
+    file = tmp_path / ".minutebook.toml"
+    settings_for = ProjectSettings()
+    assert not settings_for.outdated()
+    settings_for(branch_of(tmp_path))
+    settings_for(branch_of("orders"))
+    for text, outdated in (("observe_after_tokens = 10000\n", False), ("observe_after_tokens = 0\n", False)):
+        file.write_text(text)
+        assert settings_for.outdated() is outdated
+    file.write_text("observe_after_tokens = 8\n")
+    assert settings_for.outdated()
+
+
 def test_what_is_ignored_is_read_again_each_time(tmp_path: Path) -> None:
     """A worker may be at work for long when a glob is set, and taken-in text is not taken out again."""
     file = tmp_path / ".minutebook.toml"
