@@ -46,12 +46,18 @@ def legacy_warnings(section: Mapping[str, object]) -> list[str]:
 def legacy_warning(key: str) -> str:
     """What is to be said of a key that is none of ours."""
     if key in RENAMED:
-        return f"{key} is not used any more; its new name is {RENAMED[key]}"
+        return f"{key} is not used any more; its new name is {RENAMED[key]}{_written_here(RENAMED[key])}"
     if key in SPLIT:
         successors = ", ".join(f"{name} ({purpose})" for name, purpose in SPLIT[key].items())
-        return f"{key} is not used any more; instead there are {successors}"
+        return f"{key} is not used any more; instead there are {successors}; each in camel case here"
     if key in REMOVED:
         return f"{key} is not used any more, and nothing takes its place"
     from difflib import get_close_matches
 
     return f"unknown setting {key!r}; the nearest is {get_close_matches(key, PI_KEYS, n=1, cutoff=0.0)[0]}"
+
+
+def _written_here(name: str) -> str:
+    """How Pi's settings file spells it, where that is another way."""
+    here = camel_case(name)
+    return f", here {here}" if here != name else ""

@@ -272,13 +272,13 @@ def test_the_reference_is_generated_from_the_code() -> None:
 @pytest.mark.parametrize(
     ("key", "successor"),
     [
-        ("observationThresholdTokens", "observe_after_tokens"),
-        ("compactionThresholdTokens", "compact_after_tokens"),
+        ("observationThresholdTokens", "observe_after_tokens, here observeAfterTokens"),
+        ("compactionThresholdTokens", "compact_after_tokens, here compactAfterTokens"),
         ("compactionModel", "model"),
         ("thinkingLevel", "model.thinking"),
-        ("observerMaxTurnsPerRun", "agent_max_turns"),
-        ("reflectorMaxTurnsPerPass", "agent_max_turns"),
-        ("prunerMaxTurnsPerPass", "agent_max_turns"),
+        ("observerMaxTurnsPerRun", "agent_max_turns, here agentMaxTurns"),
+        ("reflectorMaxTurnsPerPass", "agent_max_turns, here agentMaxTurns"),
+        ("prunerMaxTurnsPerPass", "agent_max_turns, here agentMaxTurns"),
     ],
 )
 def test_renamed_keys_warn_with_their_successor_003_160(key: str, successor: str) -> None:
@@ -293,6 +293,7 @@ def test_keys_that_were_split_or_removed_003_161() -> None:
         "observations_pool_target_tokens (how far the dropper goes)",
     ):
         assert successor in split
+    assert split.endswith("; each in camel case here")
     assert "nothing takes its place" in removed
 
 
