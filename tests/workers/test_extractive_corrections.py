@@ -6,6 +6,9 @@ from extractive_kit import Memory, assistant, user
 SUPERSEDES = [
     # (older statement, correction)
     ("The API port is 8080.", "The API port is 8443, not 8080."),
+    ("The limit of queue1 is 1001.", "The limit of queue1 is 1501."),
+    ("Region 1 must use port 8001.", "Region 1 must now use port 9001."),
+    ("Nightly jobs go to server1.", "Nightly jobs go to server2 now."),
     ("The deadline is Friday.", "Actually the deadline moved to Monday."),
     ("The release deadline is Friday.", "Sorry, the deadline is Monday, not Friday."),
     (
@@ -134,6 +137,10 @@ def test_correction_in_the_same_batch(old: str, correction: str) -> None:
     ("standing", "correction"),
     [
         ("The metrics proxy listens on 8080.", "The API port is 8443, not 8080."),
+        ("The limit of queue1 is 1001, never exceed it.", "The limit of queue2 is 1002, never exceed it."),
+        ("Region 1 must use port 8001.", "Region 2 must use port 8002."),
+        ("node-1 must run Debian 12.", "node-2 must run Debian 13 from now on."),
+        ("The timeout of worker1 is 10s.", "Actually, make the timeout of worker2 30s."),
         ("Tom owns the billing service.", "it's Maria who signs off, not Tom"),
         ("The write timeout is 10s.", "The read timeout is now 30s."),
         ("The design review is on Friday.", "Actually the deadline moved to Monday."),
@@ -172,6 +179,14 @@ def test_unrelated_statement_stands(standing: str, correction: str) -> None:
     memory.take(user(standing))
     memory.take(user(correction))
     assert f'"{standing}"' in memory.text
+
+
+def test_what_only_a_number_tells_apart_stands_side_by_side() -> None:
+    memory = Memory()
+    said = [f"server{at} must use port {8000 + at}." for at in range(1, 9)]
+    memory.take(*(user(text) for text in said[:4]))
+    memory.take(*(user(text) for text in said[4:]))
+    assert all(f'"{text}"' in memory.text for text in said)
 
 
 def test_words_that_point_back_carry_what_they_replace() -> None:

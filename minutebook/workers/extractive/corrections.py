@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from minutebook.records import Observation
+from minutebook.workers.extractive.labels import tells_apart
 from minutebook.workers.extractive.oldstates import old_values
 from minutebook.workers.extractive.roles import People, hands_over, people_of
 from minutebook.workers.extractive.slots import Slot, filling_of, refill, slots_of, words_of
@@ -154,7 +155,8 @@ def replaced(correction: str, claims: Sequence[Claim], *, marked: bool = True) -
     only a claim about exactly the same subject with another value of the same type.
     """
     subject = subject_of(correction)
-    standing = [claim for claim in claims if claim.kind in _STATES and claim.text != correction]
+    others = (claim for claim in claims if claim.kind in _STATES and claim.text != correction)
+    standing = [claim for claim in others if not tells_apart(correction, claim.text)]
     near = [claim for claim in standing if not claim.subject.words.isdisjoint(subject.words)]
     if not marked:
         return tuple(_unmarked(correction, subject, near))[-SUPERSEDED_MAX:]
