@@ -18,7 +18,6 @@ from minutebook.hosts.barejson import to_json, walk
 
 LIMIT_SECONDS = 0.95
 PART_SECONDS = 0.85
-"""A person who typed a command waits for the answer; what was not answered would go to the model."""
 FRESH_SECONDS = 2.0
 """A composition that was handed over at a resume is of this resume: it is no older than the hooks that print it."""
 PAYLOAD_MAX_BYTES = 4 * 1024 * 1024
