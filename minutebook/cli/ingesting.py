@@ -15,11 +15,12 @@ from minutebook.cli.lazy import complain
 from minutebook.cli.options import JSON, placed
 from minutebook.cli.place import Place
 from minutebook.cli.showing import remark, write_json
-from minutebook.errors import BadTranscript
-from minutebook.hosts.delivering import STEP_BYTES, deliver, read_before, readings, size_of
+from minutebook.errors import BadSetting, BadTranscript
+from minutebook.hosts.delivering import STEP_BYTES, deliver, head_of, read_before, readings, size_of
 from minutebook.hosts.detecting import detect, holds_export
 from minutebook.pipeline.intake import mark_ended
 from minutebook.pipeline.sessions import find_session
+from minutebook.settings_loading import load
 from minutebook.zones import machine_zone
 
 
@@ -112,13 +113,21 @@ def _one(place: Place, file: Path, *, estimate: bool, zone: str | None, advance:
             for reading in readings(reader, file, _cursor(place, reader, file), advance):
                 report.add(reading)
         else:
-            named, ignore = zone or machine_zone(), place.settings.ignore
+            named, ignore = zone or machine_zone(), _ignored(place, report.host, reader, file)
             report.came(
                 deliver(place.store, report.host, file, zone=named, ignore=ignore, each=report.add, advance=advance)
             )
-    except BadTranscript as error:
+    except (BadTranscript, BadSetting) as error:  # of wrong settings: what is to be kept out is not known
         report.error = str(error)
     return report
+
+
+def _ignored(place: Place, host: str, reader: Any, file: Path) -> tuple[str, ...]:
+    """The globs of this place and of the session's own project."""
+    head = head_of(reader, file)
+    folder = Path(head.project) if head and Path(head.project).is_absolute() else None
+    own = load(folder, place.flags, pi=host == "pi").settings
+    return tuple(dict.fromkeys([*place.settings.ignore, *own.ignore]))
 
 
 def _cursor(place: Place, reader: Any, file: Path) -> Mapping[str, Any] | None:

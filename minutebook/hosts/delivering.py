@@ -135,7 +135,7 @@ def _has_what_it_rests_on(
 ) -> bool:
     """Whether the file that a new one goes on from is in the ledger, or cannot be. A fork opens at its own place only
     if that is there."""
-    head = _head_of(reader, path)
+    head = head_of(reader, path)
     if head is None or not head.rests_on or not rests:
         return True
     zone, ignore = how
@@ -169,7 +169,7 @@ def read_before(store: Store, reader: Reader, path: Path, key: str = "") -> Sess
     """The session that this file was read for before; BadTranscript of a file that cannot be read."""
     session = find_session(store, key) if key else None
     if session is None or session.path != str(path):
-        head = _head_of(reader, path)
+        head = head_of(reader, path)
         session = find_session(store, session_key(head)) if head is not None else None
     return session if session is not None and session.path == str(path) else None
 
@@ -196,7 +196,7 @@ def _steps(
         stop = max(stop, at) + step
 
 
-def _head_of(reader: Reader, path: Path) -> Any:
+def head_of(reader: Reader, path: Path) -> Any:
     """From its first rows: of a file that does not say for so long, the reading itself has to."""
     for reading in readings(reader, path, None, step=HEAD_BYTES):
         if reading.head is not None or _offset(reading.cursor) > HEAD_MAX_BYTES:

@@ -41,6 +41,38 @@ def test_a_file_is_taken_in_once(om: Om, store: Store, file: Path) -> None:
     assert BranchPath(store, load_branch(store, "neutral:talk")).length() == 3
 
 
+def pi_session(file: Path, project: Path) -> Path:
+    """Of another project than the one that it is taken in from: a tool call on a secret."""
+    call = {"type": "toolCall", "id": "c1", "name": "read", "arguments": {"path": "secrets/prod.env"}}
+    head = {"type": "session", "version": 3, "id": file.stem, "timestamp": "2026-05-02T10:30:00Z", "cwd": str(project)}
+    message = {"role": "assistant", "content": [call]}
+    rows = [head, {"type": "message", "id": "1", "parentId": None, "message": message}]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return file
+
+
+def test_what_the_session_s_own_project_ignores_is_left_out(
+    om: Om, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever it is taken in from; a project's globs when it is trusted, those of Pi's settings for its sessions."""
+    monkeypatch.setenv("PI_CODING_AGENT_DIR", str(tmp_path))
+    other = tmp_path / "other"
+    other.mkdir()
+    om("ingest", str(pi_session(tmp_path / "s1.jsonl", other)), code=0)
+    assert "prod.env" in om("search", "--session", "pi:s1", "prod.env", code=0).stdout
+    (other / ".minutebook.toml").write_text('ignore = ["secrets"]\n')
+    om("trust", str(other), code=0)
+    om("ingest", str(pi_session(tmp_path / "s2.jsonl", other)), code=0)
+    assert "prod.env" not in om("search", "--session", "pi:s2", "prod.env", code=0).stdout
+    (other / ".minutebook.toml").unlink()
+    (tmp_path / "settings.json").write_text('{"observational-memory": {"ignore": ["secrets"]}}')
+    om("ingest", str(pi_session(tmp_path / "s3.jsonl", other)), code=0)
+    assert "prod.env" not in om("search", "--session", "pi:s3", "prod.env", code=0).stdout
+    (tmp_path / "settings.json").write_text('{"observational-memory": {"ignore": 5}}')
+    result = om("ingest", str(pi_session(tmp_path / "s4.jsonl", other)), code=2)
+    assert "ignore = 5 is not allowed" in result.stdout + result.stderr
+
+
 def test_a_file_that_grew_is_read_on(om: Om, store: Store, file: Path) -> None:
     om("ingest", str(file), code=0)
     file.write_text(rows(5))
