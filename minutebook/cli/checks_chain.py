@@ -117,7 +117,8 @@ def hook_log(data: Path, now: float) -> Check:
         return Check("hook log", "ok", "no hook complained")
     age = now - _seconds(last.partition(" ")[0], now)
     if age < LOG_RECENT_SECONDS:
-        return Check("hook log", "fail", last, f"mend what is named there; {file} has what came before")
+        told = f"mend what is named there; done, it is told for another {duration(LOG_RECENT_SECONDS - age)}"
+        return Check("hook log", "fail", last, f"{told}; {file} has what came before")
     return Check("hook log", "info", f"{duration(age)} ago: {last.partition(' ')[2]}")
 
 

@@ -14,8 +14,8 @@ from minutebook.cli.showing import counted
 from minutebook.cli.showing_install import PROGRAMS, short
 from minutebook.errors import MinutebookError
 from minutebook.hosts import installing
-from minutebook.hosts.edits import HOOK_MARK, Target
-from minutebook.hosts.installing_plan import Planned
+from minutebook.hosts.edits import Target
+from minutebook.hosts.installing_plan import Planned, names_us
 from minutebook.hosts.installing_record import Record, key_of, read_records
 from minutebook.hosts.installing_targets import HOSTS, TITLES, host_folder, target_of, wiring_of
 from minutebook.places import data_dir
@@ -113,7 +113,7 @@ def _difference(changed: tuple[Planned, ...], target: Target, record: Record | N
         return f"{where}: its hooks call {short(called)}{gone}; this installation's is {short(target.om_hook)}"
     if record is not None and record.version != __version__:
         return f"{where}: put there by Minutebook {record.version}; this is {__version__}"
-    holds = [HOOK_MARK.encode() in (plan.before or b"") for plan in changed]
+    holds = [names_us(plan.before or b"") for plan in changed]
     return f"{where}: {'not as this version wants it' if any(holds) else 'Minutebook is not there any more'}"
 
 

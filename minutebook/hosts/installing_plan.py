@@ -90,7 +90,7 @@ def taken_out(file: str, before: bytes | None, edits: Sequence[Edit]) -> Planned
     if not any(isinstance(edit, OwnFile) for edit in edits):
         with _said_of(file):
             return Planned(file=file, before=before, after=_base(before, edits, (), None)[0])
-    ours = before is not None and (before in [e.content for e in edits if isinstance(e, OwnFile)] or _names_us(before))
+    ours = before is not None and (before in [e.content for e in edits if isinstance(e, OwnFile)] or names_us(before))
     return Planned(file=file, before=before, after=None if ours else before, left=before is not None and not ours)
 
 
@@ -118,12 +118,13 @@ def _own(file: str, before: bytes | None, new: Sequence[Edit], known: Known | No
         return Planned(file=file, before=before, after=base if wanted is None else wanted, base=base)
     if wanted is None:
         return Planned(file=file, before=before, after=before, left=True)
-    if known is not None or not _names_us(before):
+    if known is not None or not names_us(before):
         raise BadInput(f"{file}: is there and is not as Minutebook wrote it; move it away, then install again")
     return Planned(file=file, before=before, after=wanted, base=None)
 
 
-def _names_us(content: bytes) -> bool:
+def names_us(content: bytes) -> bool:
+    """Whether something of ours seems to be in a file."""
     return b"minutebook" in content.lower() or b"om-hook" in content
 
 

@@ -106,6 +106,12 @@ def test_what_is_wrong_with_the_agent_s_files_is_named_and_the_fix_mends_it(om: 
         assert doctor(om)["claude-code"].verdict == "ok"
 
 
+def test_a_table_that_a_person_changed_is_still_there(om: Om, home: Path) -> None:
+    om("install", "codex", code=0)
+    replaced(".codex/config.toml", '"approve"', '"prompt"')(home)
+    assert doctor(om)["codex"].said.endswith("config.toml: not as this version wants it")
+
+
 def test_by_two_ways_at_once(om: Om, home: Path) -> None:
     om("install", "claude-code", code=0)
     settings = home / ".claude" / "settings.json"
