@@ -97,10 +97,16 @@ def files(target: Target, record: Record | None) -> Check:
     if done.changed:
         return Check(name, "fail", _difference(done.changed, target, record), fix)
     where = f"for {short(str(target.project))}" if target.project else "for every project"
-    how = "as a plugin" if target.plugin else f"in {short(done.plans[0].file)}" if done.plans else "installed"
+    how = "as a plugin" if target.plugin else f"in {short(_where(done.plans[0]))}" if done.plans else "installed"
     if target.plugin and (missing := _plugin_missing(target)):
         return Check(name, "fail", missing, fix)
     return Check(name, "ok", f"Minutebook is in {TITLES[name]}, {where}, {how}")
+
+
+def _where(first: Planned) -> str:
+    """The file, or the folder that is ours with all that is in it."""
+    folder = os.path.dirname(first.file)  # noqa: PTH120
+    return f"{folder}/" if os.path.basename(folder) == "minutebook" else first.file  # noqa: PTH119
 
 
 def _difference(changed: tuple[Planned, ...], target: Target, record: Record | None) -> str:

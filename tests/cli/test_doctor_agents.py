@@ -51,6 +51,7 @@ def test_all_is_well_after_an_install(om: Om, home: Path) -> None:
     om("install", "claude-code", code=0)
     om("install", "pi", code=0)
     found = doctor(om)
+    assert found["pi"].said.endswith("/extensions/minutebook/")
     assert {found[name].verdict for name in ("claude-code", "pi", "om-hook", "data folder", "bells", "hook log")} == {
         "ok"
     }
