@@ -34,7 +34,9 @@ INJECTED = "om.injected"
 """custom_type of a block that we put into the host's context; ours, so never observed."""
 HOST_SUMMARY = "om.host_summary"
 """custom_type of the summary that a host wrote when it compacted: it retells entries that are there already."""
-UNOBSERVED = (NOTE, INJECTED, HOST_SUMMARY)
+RECALLED = "om.recalled"
+"""custom_type of what one of our own tools answered an agent: it tells memory again."""
+UNOBSERVED = (NOTE, INJECTED, HOST_SUMMARY, RECALLED)
 """The custom types that weigh nothing and are never observed, extracted or searched."""
 
 

@@ -39,7 +39,7 @@ from minutebook.pipeline.sessions import (
     session_put,
     shortened,
 )
-from minutebook.pipeline.sourcetext import entry_text, weight_of
+from minutebook.pipeline.sourcetext import entry_text, weight_of, with_own_type
 from minutebook.records import Branch, SourceEntry
 from minutebook.redaction import Redactor
 from minutebook.store import codec
@@ -228,7 +228,7 @@ class _Intake:
         if self.writing is not spine:
             self._flush()
             self.writing = spine
-        entry = self.redactor.redact_entry(entry)
+        entry = self.redactor.redact_entry(with_own_type(entry))
         weight = weight_of(entry)
         self.pending.append((entry, weight))
         self.places.known[entry.id] = Known(spine.branch.key, spine.length, entry.text_sha256)

@@ -1,7 +1,20 @@
 """A source entry as text: the one form in which the observer is sent it and recall shows it. Pure."""
 
-from minutebook.records import UNOBSERVED, Part, SourceEntry
+import re
+from dataclasses import replace
+
+from minutebook.records import RECALLED, UNOBSERVED, Part, SourceEntry
 from minutebook.tokens import IMAGE_TOKENS, estimate_tokens
+
+_OWN_TOOL = re.compile(r"(?:mcp__(?:plugin_om_)?om(?:__|\.))?(?:recall|memory_search|memory_status|memory_view)")
+"""Our tools as hosts name them: in Pi and in programs as they are, in Claude Code and Codex by server and plugin."""
+
+
+def with_own_type(entry: SourceEntry) -> SourceEntry:
+    """The entry, marked where it is the answer of one of our tools: memory is not made of memory."""
+    if entry.role == "tool_result" and _OWN_TOOL.fullmatch(entry.tool_name):
+        return replace(entry, custom_type=RECALLED)
+    return entry
 
 
 def entry_text(entry: SourceEntry) -> str:

@@ -325,3 +325,13 @@ def test_the_settings_bound_what_is_shown(store: Store) -> None:
     tight = replace(Settings(), old_memory_max_tokens=50)
     batch = chunk_of(store, branch, settings=tight).batch
     assert (batch.observations, batch.left_out) == ((), 1)
+
+
+@pytest.mark.parametrize(
+    "tool", ["mcp__om__recall", "mcp__plugin_om_om__memory_search", "mcp__om.memory_view", "memory_status", "recall"]
+)
+def test_what_our_own_tools_answered_is_not_remembered_again_003_001(store: Store, tool: str) -> None:
+    branch = deliver(store, [say("what did we say?"), call(tool, '{"id":"x"}'), result("[x] as before", tool=tool)])
+    deliver(store, [call("mcp__other__recall", call_id="c2"), result("of another", tool="mcp__other__recall")])
+    sent = texts(chunk_of(store, branch))
+    assert "[x] as before" not in sent and "of another" in sent
