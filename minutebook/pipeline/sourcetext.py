@@ -6,8 +6,13 @@ from dataclasses import replace
 from minutebook.records import RECALLED, UNOBSERVED, Part, SourceEntry
 from minutebook.tokens import IMAGE_TOKENS, estimate_tokens
 
-_OWN_TOOL = re.compile(r"(?:mcp__(?:plugin_om_)?om(?:__|\.))?(?:recall|memory_search|memory_status|memory_view)")
-"""Our tools as hosts name them: in Pi and in programs as they are, in Claude Code and Codex by server and plugin."""
+_OWN_TOOL = re.compile(
+    r"(?:mcp__(?:plugin_om_)?om(?:__|\.))?(?:recall|memory_search|memory_status|memory_view)|om_recall"
+)
+"""Our tools as hosts name them: in Pi and in programs as they are, in Claude Code and Codex by server and plugin.
+
+om_recall is ours in Pi, where another extension has a tool `recall`: what that one tells is memory, too.
+"""
 
 
 def with_own_type(entry: SourceEntry) -> SourceEntry:

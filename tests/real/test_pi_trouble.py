@@ -228,7 +228,7 @@ def test_which_pi_is_too_old_003_060(pi_lab: PiLab, tmp_path: Path) -> None:
 
 
 def test_installed_for_the_user_and_in_the_project_it_works_once(pi_lab: PiLab) -> None:
-    """Pi itself would not start: the tool is there twice."""
+    """Else its child and its commands would be there twice."""
     copies = [pi_lab.agent_folder / "extensions" / "minutebook", pi_lab.install(project=True)]
     for copy in copies:
         assert (copy / "index.ts").exists()

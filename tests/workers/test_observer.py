@@ -328,7 +328,15 @@ def test_the_settings_bound_what_is_shown(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "tool", ["mcp__om__recall", "mcp__plugin_om_om__memory_search", "mcp__om.memory_view", "memory_status", "recall"]
+    "tool",
+    [
+        "mcp__om__recall",
+        "mcp__plugin_om_om__memory_search",
+        "mcp__om.memory_view",
+        "memory_status",
+        "recall",
+        "om_recall",
+    ],
 )
 def test_what_our_own_tools_answered_is_not_remembered_again_003_001(store: Store, tool: str) -> None:
     branch = deliver(store, [say("what did we say?"), call(tool, '{"id":"x"}'), result("[x] as before", tool=tool)])

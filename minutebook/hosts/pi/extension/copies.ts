@@ -1,5 +1,5 @@
-// Pi does not start where a tool is there twice. Of two copies, a user's and a project's, the one that is loaded first
-// works, and the other does nothing.
+// Of two copies, a user's and a project's, the one that is loaded first works, and the other does nothing: else every
+// command and child would be there twice.
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 

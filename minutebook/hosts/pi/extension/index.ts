@@ -10,10 +10,13 @@ import { isTooOld, settled, TOO_OLD } from "./trigger.ts";
 export default function minutebook(pi: ExtensionAPI): void {
   if (isSecondCopy()) return;
   let session: Session | undefined;
+  let renamed: string | undefined;
 
   pi.on("session_start", (_event, ctx) => {
     session = new Session(pi, ctx);
     if (isTooOld() && !session.isOff) session.once("info", TOO_OLD);
+    renamed ??= registerRecall(pi, () => session);
+    if (!session.isOff) session.once("info", renamed);
     session.ready(ctx).catch(gone);
   });
   pi.on("turn_end", (_event, ctx) => session?.turn(ctx));
@@ -35,5 +38,4 @@ export default function minutebook(pi: ExtensionAPI): void {
   });
 
   registerCommands(pi, () => session);
-  registerRecall(pi, () => session);
 }

@@ -1,11 +1,17 @@
 // The recall tool: one id, and the exact source behind it, page by page.
-import type { AgentToolResult, ExtensionAPI, Theme } from "@earendil-works/pi-coding-agent";
+import type { AgentToolResult, ExtensionAPI, Theme, ToolDefinition } from "@earendil-works/pi-coding-agent";
 import { Text } from "@earendil-works/pi-tui";
 import { Type } from "typebox";
 import type { Session } from "./session.ts";
 import type { Recalled } from "./wire.ts";
 
 const RECALL_MS = 10_000;
+const NAME = "recall";
+const OTHER_NAME = "om_recall";
+const RENAMED = `Minutebook: another extension has a tool "${NAME}", so the agent's tool is named ${OTHER_NAME} here`;
+const LEFT_OUT = `Minutebook: other extensions have the tools "${NAME}" and "${OTHER_NAME}", so the agent has none here`;
+// What memory says of "the recall tool" is the same text in every host.
+const MEANT = "\nThis is the recall tool of Minutebook's memory; another tool with a similar name does not know its ids.";
 export const DESCRIPTION =
   "Recall the exact source behind one memory. Observations and reflections in memory carry an id of twelve" +
   " characters in brackets, such as [3fa9c2d41b07]; give that one id. You get the record and the text of the" +
@@ -26,11 +32,21 @@ export interface Shown {
   lines: string[];
 }
 
-export function registerRecall(pi: ExtensionAPI, session: () => Session | undefined): void {
-  pi.registerTool<typeof parameters, Shown>({
-    name: "recall",
+// At the start of a session, when all extensions are loaded: Pi does not start where two come with a tool of one name.
+// What a person is told when it could not have its own name.
+export function registerRecall(pi: ExtensionAPI, session: () => Session | undefined): string {
+  const taken = new Set(pi.getAllTools().map((tool) => tool.name));
+  const name = [NAME, OTHER_NAME].find((each) => !taken.has(each));
+  if (name) pi.registerTool(recallTool(name, session));
+  if (name === NAME) return "";
+  return name ? RENAMED : LEFT_OUT;
+}
+
+function recallTool(name: string, session: () => Session | undefined): ToolDefinition<typeof parameters, Shown> {
+  return {
+    name,
     label: "Recall",
-    description: DESCRIPTION,
+    description: name === NAME ? DESCRIPTION : DESCRIPTION + MEANT,
     promptSnippet: "Recall the exact source behind one record of memory, by its id",
     parameters,
     annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
@@ -38,9 +54,9 @@ export function registerRecall(pi: ExtensionAPI, session: () => Session | undefi
       const asked = { type: "recall", record: id, page };
       return result(await session()?.request<Recalled>(asked, ctx, { ms: RECALL_MS, signal }));
     },
-    renderCall: (args, theme) => new Text(`${theme.fg("toolTitle", theme.bold("recall "))}${args.id ?? ""}`, 0, 0),
+    renderCall: (args, theme) => new Text(`${theme.fg("toolTitle", theme.bold(`${name} `))}${args.id ?? ""}`, 0, 0),
     renderResult: (shown, { expanded }, theme) => new Text(rendered(shown, expanded, theme), 0, 0),
-  });
+  };
 }
 
 function result(recalled: Recalled | undefined): AgentToolResult<Shown> {
