@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import count
@@ -11,6 +12,9 @@ from typing import Any
 
 import pytest
 from redis_server import BINARY, RedisPair, RedisServer, watched_pair
+
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # a run under nohup: what tests start would ignore it, too
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 ROOT = Path(__file__).resolve().parent.parent
 OFFLINE = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "LITELLM_OFFLINE_MODE")

@@ -177,7 +177,11 @@ class _Handler(BaseHTTPRequestHandler):
         return self._page(Page(body=json.dumps({"object": "list", "data": listed}).encode()))
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        length = int(self.headers.get("content-length") or 0)
+        body = self.rfile.read(length)
+        if len(body) < length:  # whoever asked was killed
+            self.close_connection = True
+            return None
         path = self.path.partition("?")[0]
         if not path.endswith(tuple(PROTOCOLS)):
             return self._page(Page(status=404, body=b'{"error": {"message": "no such path"}}'))

@@ -232,7 +232,7 @@ PEOPLE = (
     Kind("no clipboard program", ("cli/test_view.py::test_none_works_003_109",)),
     Kind(
         "a slow hook blocks the agent",
-        ("meta/test_hook_imports.py::test_the_answering_path_loads_nothing_slow",),
+        ("meta/test_hook_imports.py::test_a_hook_that_answers_loads_nothing_slow",),
         later="the hooks themselves come with the hosts; the way that answers is held to what it loads",
     ),
     Kind(
