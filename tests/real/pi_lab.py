@@ -172,6 +172,11 @@ class PiLab:
         """Ids of the processes of this lab whose command line matches: by its home, which each of them inherits."""
         return [pid for pid, line in _commands(str(self.minutebook)) if re.search(pattern, line)]
 
+    def child(self, pi: "Rpc") -> int:
+        """The one om-hook that this Pi has: a worker looks like one while it is being started, but is not Pi's."""
+        (child,) = [pid for pid in self.processes("om-hook") if _parent(pid) == pi.process.pid]
+        return child
+
     def stop_workers(self) -> None:
         """End the workers that were started here."""
         for pid in self.processes("worker"):
@@ -204,6 +209,14 @@ def _minute(head: str) -> str:
 def bash(command: str) -> Answer:
     """The model runs a command."""
     return Answer(calls=[("bash", {"command": command})])
+
+
+def _parent(pid: int) -> int:
+    """Who started it; 0 for one that is gone."""
+    with suppress(OSError):
+        found = re.search(r"^PPid:\s+(\d+)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+        return int(found[1]) if found else 0
+    return 0
 
 
 def _commands(home: str) -> Iterator[tuple[int, str]]:

@@ -107,14 +107,12 @@ def test_a_new_session_knows_nothing_of_the_old_one_and_has_its_own_child(pi_lab
         turn(pi_lab, pi, "one")
         seen(pi_lab, "Answer one")
         note(pi_lab, pi_lab.branch(), "Known of the old one.")
-        before = pi_lab.processes("om-hook")
+        before = pi_lab.child(pi)
         assert pi.call("new_session")["success"]
         for name in ("two", "three"):
             turn(pi_lab, pi, name)
         seen(pi_lab, "Answer three")
-        after = pi_lab.processes("om-hook")
-        assert (len(before), len(after)) == (1, 1)
-        assert before != after
+        assert pi_lab.child(pi) != before
         assert "Known of the old one." not in pi.call("compact")["data"]["summary"]
     old = next(session for session in pi_lab.sessions() if session.title.startswith("Prompt one"))
     assert old.ended
@@ -138,12 +136,11 @@ def test_the_extension_is_loaded_again_and_the_session_goes_on(pi_lab: PiLab) ->
     with pi_lab.rpc("-e", str(DRIVER)) as pi:
         turn(pi_lab, pi, "one")
         seen(pi_lab, "Answer one")
-        (before,) = pi_lab.processes("om-hook")
+        before = pi_lab.child(pi)
         pi.prompt("/test:reload")
         turn(pi_lab, pi, "two")
         seen(pi_lab, "Answer two")
-        (after,) = pi_lab.processes("om-hook")
-        assert before != after
+        assert pi_lab.child(pi) != before
         assert not pi_lab.sessions()[0].ended
         assert not [event for event in pi.events if event["type"] == "extension_error"]
     assert pi_lab.sessions()[0].ended
