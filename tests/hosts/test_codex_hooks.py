@@ -222,6 +222,7 @@ def test_commands_are_held_back_and_answered(session: Session):
     assert "The export keeps its order." in view
     record = view.split("## Observations (1)\n[")[1][:12]
     assert "ask 1" in said(session.ask("UserPromptSubmit", prompt=f"om:recall {record}"))
+    assert "ask 1" in said(session.ask("UserPromptSubmit", prompt=f"om:recall [{record.upper()}],"))
     assert said(session.ask("UserPromptSubmit", prompt="om:recall x")).startswith("Usage: om:recall ID")
 
 

@@ -50,6 +50,7 @@ def test_commands(known: tuple[PiLab, Observation, Reflection]) -> None:
         recalled = said(pi, f"/om:recall {fact.id}")
         assert recalled.startswith(f"info: Recalled [{fact.id}]: 0 reflections, 1 observation, 3 sources")
         assert "the port is 8443" in recalled
+        assert said(pi, f"/om:recall [{fact.id.upper()}],") == recalled
         assert said(pi, "/om:view all") == "warning: Usage: /om:view [full]"
         assert said(pi, "/om:status now") == "warning: Usage: /om:status"
         assert said(pi, "/om:recall nothing").startswith("warning: Usage: /om:recall ID [PAGE]")

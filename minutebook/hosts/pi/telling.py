@@ -47,15 +47,21 @@ def view(store: Store, branch: Branch | None, settings: Settings, words: list[st
     return "\n".join(lines)
 
 
+def copied_id(word: str) -> str:
+    """An id as a person copies it out of a view or a sentence: in brackets, in capitals, with what comes after it."""
+    return word.strip("[],.;:").lower()
+
+
 def command_recall(store: Store, branch: Branch | None, words: list[str]) -> str:
     """`/om:recall ID [PAGE]`."""
     if not 1 <= len(words) <= 2 or (len(words) == 2 and not words[1].isdecimal()):
         raise BadInput(RECALL_USAGE)
+    record_id = copied_id(words[0])
     try:
-        checked_id(words[0])
+        checked_id(record_id)
     except BadInput:
         raise BadInput(RECALL_USAGE) from None
-    return str(recalled(store, branch, words[0], int(words[1]) if words[1:] else 1)["text"])
+    return str(recalled(store, branch, record_id, int(words[1]) if words[1:] else 1)["text"])
 
 
 def recalled(store: Store, branch: Branch | None, record_id: str, page: int) -> Mapping[str, Any]:

@@ -1,5 +1,7 @@
 """What a person and an agent are told in Pi."""
 
+from collections.abc import Callable
+
 import pytest
 from builders import concluded, observed, remember
 from pi_sessions import Talk, branch_of
@@ -23,6 +25,24 @@ def test_other_arguments_give_the_usage_003_110(talk: Talk, remembered: list[str
     result = talk.ask(kind, words=words)
     assert result["wrong"].startswith("Usage: /om:")
     assert "text" not in result
+
+
+@pytest.mark.parametrize("copied", ["{}", "[{}]", "[{}],", "{},", "[{}].", "{};", "[{}]:"])
+@pytest.mark.parametrize("written", [str.lower, str.upper])
+def test_an_id_is_taken_as_it_is_copied(
+    talk: Talk, remembered: list[str], copied: str, written: Callable[[str], str]
+) -> None:
+    fact = observed("The port is 8443.", "high", sources=(remembered[0],))
+    result = talk.ask("command_recall", words=f"{copied.format(written(fact.id))} 1")
+    assert result["text"].startswith(f"Recalled [{fact.id}]: ")
+
+
+@pytest.mark.parametrize("given", ["[]", "[{}", "{}{}", "({})", "{} [1]", "-{}"])
+def test_what_is_not_quite_an_id(talk: Talk, remembered: list[str], given: str) -> None:
+    """A bracket may be lost in copying; anything else gives the usage."""
+    fact = observed("The port is 8443.", "high", sources=(remembered[0],))
+    result = talk.ask("command_recall", words=given.format(fact.id, fact.id))
+    assert result.get("wrong", "").startswith("Usage: /om:recall ID") is (given != "[{}")
 
 
 @pytest.mark.parametrize("kind", ["status", "view"])
