@@ -5,7 +5,7 @@ A connection carries one line of JSON and gets at most one back:
     {"type":"model"}                        → {"type":"model","model":{…} or null}    who would think, without a call
     {"type":"ask",…,"timeout_seconds":120,"within_seconds":600}
                                             → the extension's answer, or {"error":{"kind","message"}}
-    {"type":"notice","level","text"} and {"type":"steer",…}: handed on, nothing comes back
+    {"type":"notice","level","text","once"} and {"type":"steer",…}: handed on, nothing comes back
 
 Standard library only. Asking is the workers' alone (workers/relaying.py): nothing here can call a model by itself.
 """

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from minutebook.errors import BadSetting, BudgetSpent, MissingExtra
@@ -15,7 +15,7 @@ from minutebook.workers import models
 from minutebook.workers.contract import Mind
 from minutebook.workers.extractive import ExtractiveMind
 from minutebook.workers.model_mind import Instead, ModelMind
-from minutebook.workers.models_session import NOT_USABLE, session_model
+from minutebook.workers.models_session import NOT_USABLE, session_model, tell_not_usable
 from minutebook.workers.runner import Minds
 
 
@@ -97,14 +97,17 @@ def _unconfigured(role: str, settings: Settings, branch: Branch, store: Store) -
     found = session_model(role, settings, branch, store)
     if found is None:
         return ExtractiveMind()
+    choice = found.choice
     return _model_mind(
-        found.choice,
+        choice,
         settings,
         branch,
         store,
         window=found.window,
         tools_supported=True,
-        instead=lambda error: instead_of_session(error, settings),
+        instead=lambda error: instead_of_session(
+            error, settings, lambda why: tell_not_usable(store, branch, choice, why)
+        ),
     )
 
 
@@ -131,9 +134,11 @@ def _model_mind(
     )
 
 
-def instead_of_session(error: Exception, settings: Settings) -> Mind | None:
-    """The same for a session's own model; one without a usable key is as good as none (003-127)."""
-    if getattr(error, "reason", None) in NOT_USABLE:
+def instead_of_session(error: Exception, settings: Settings, tell: Callable[[str], None]) -> Mind | None:
+    """The same for a session's own model; one without a usable key is as good as none, and told so (003-127)."""
+    reason = getattr(error, "reason", None)
+    if reason in NOT_USABLE:
+        tell(reason)
         return ExtractiveMind()
     return instead_of(error, settings)
 

@@ -30,7 +30,7 @@ THINKING = "low"
 ENDED: Mapping[str, Ended] = {"stop": "stop", "tool_calls": "tool_calls", "length": "length"}
 KINDS: Mapping[str, Kind] = {"no_model": "unknown_model", "auth": "auth"}
 """What the session says was wrong → what it means; the kind `provider` is told by its provider's words."""
-NOT_USABLE = frozenset({"auth", "unknown_model"})
+NOT_USABLE = {"auth": "its key or login is refused", "unknown_model": "there is no such model"}
 """A session without a model, or without a usable key for it: then the extractive mind thinks (003-127)."""
 GONE, BUSY = "the Pi session went away", "the Pi session is busy"
 WAITS = 3.0
@@ -88,6 +88,13 @@ def session_model(role: str, settings: Settings, branch: Branch, store: Store) -
 
 def _level(name: str) -> Any:
     return name if name in THINKING_LEVELS else "off"
+
+
+def tell_not_usable(store: Store, branch: Branch, choice: ModelChoice, reason: str) -> None:
+    """Say once in a session that its model makes no memory. reason: of NOT_USABLE."""
+    why = f"{NOT_USABLE[reason]}, so the extractive mind works instead; {ADVICE[reason]}"
+    text = f"Minutebook: the session's own model {choice.id} cannot be used: {why}"
+    relaying.notify(path_of_branch(store, branch), "warning", text, once=True)
 
 
 class SessionCall(Call):

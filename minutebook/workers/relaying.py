@@ -39,10 +39,13 @@ def model_of(path: str) -> Mapping[str, Any] | None:
     return model if named and isinstance(model, dict) else None
 
 
-def notify(path: str, level: str, text: str) -> bool:
-    """Show the session's user a notice; False, and nothing else, when nobody is there (003-138)."""
+def notify(path: str, level: str, text: str, *, once: bool = False) -> bool:
+    """Show the session's user a notice; False, and nothing else, when nobody is there (003-138).
+
+    once: not again in this session, however often it is sent.
+    """
     with suppress(OSError), _connected(path) as connection:
-        write_line(connection, {"type": "notice", "level": level, "text": text})
+        write_line(connection, {"type": "notice", "level": level, "text": text, **({"once": True} if once else {})})
         return True
     return False
 

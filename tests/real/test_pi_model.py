@@ -199,15 +199,27 @@ def test_a_worker_that_is_killed_in_the_middle_takes_its_question_back_003_127(l
 
 
 @pytest.mark.parametrize(
-    "fault",
-    [faults.bad_key(), faults.no_such_model()],
+    ("fault", "why"),
+    [
+        (
+            faults.bad_key(),
+            "its key or login is refused, so the extractive mind works instead; log in in Pi with /login",
+        ),
+        (faults.no_such_model(), "there is no such model, so the extractive mind works instead; choose a model in Pi"),
+    ],
     ids=["key", "model"],
 )
-def test_without_a_usable_key_the_extractive_mind_works_003_127(lab: PiLab, fault: Any) -> None:
+def test_without_a_usable_key_the_extractive_mind_works_and_it_is_said_once_003_127(
+    lab: PiLab, fault: Any, why: str
+) -> None:
     lab.server.defaults["observer"] = fault
     with lab.rpc() as pi:
-        turn(lab, pi)
-        until(lambda: memory(lab).observations, "the memory of the turn")
+        for number in (1, 2):
+            turn(lab, pi, number)
+            until(lambda: covered(lab), "the memory of the turn")
+        pi.prompt("/om:status")
+        (warning,) = [each for each in pi.notices() if each.startswith("warning: ")]
+        assert f"own model scripted/main cannot be used: {why}" in warning
     assert minds(lab) == {"extractive"} and len(lab.server.asked("observer")) == 1
 
 

@@ -197,6 +197,9 @@ def test_without_a_usable_key_the_extractive_mind_works_003_127(bench: Bench, ki
     with bench.open(lambda line: {"error": {"kind": kind, "message": "No API key for fake"}}) as extension:
         bench.work()
         assert bench.minds() == {"extractive"} and len(extension.of("ask")) == 1
+        (told,) = [line for line in extension.of("notice") if line["level"] == "warning"]
+    assert told["once"] is True
+    assert told["text"].startswith("Minutebook: the session's own model fake/fake-main cannot be used: ")
 
 
 # -- errors --------------------------------------------------------------------------------------------------------
@@ -354,5 +357,7 @@ def test_status_says_which_mind_thinks_and_which_recorded_003_127(bench: Bench) 
 
 def test_who_thinks_instead_003_127() -> None:
     for reason, who in (("auth", "extractive"), ("unknown_model", "extractive"), ("network", None), ("rate", None)):
-        other = instead_of_session(ProviderFailed("x", reason=reason), NONE_SET)
+        told: list[str] = []
+        other = instead_of_session(ProviderFailed("x", reason=reason), NONE_SET, told.append)
         assert (other.name if other else None) == who
+        assert told == ([reason] if other else [])

@@ -5,7 +5,7 @@ import { Child, type Patience } from "./child.ts";
 import { after, slim } from "./entries.ts";
 import { findHook } from "./finding.ts";
 import { notify, steer } from "./telling.ts";
-import type { Opened, Result, Unasked } from "./wire.ts";
+import type { Level, Opened, Result, Unasked } from "./wire.ts";
 
 const OPEN_MS = 10_000;
 const TURN_MS = 5_000;
@@ -128,6 +128,7 @@ export class Session {
   private heard(line: Unasked): void {
     if (line.type === "ask") this.asking.ask(line, this.ctx, (answer) => this.child?.send(answer));
     else if (line.type === "cancel") this.asking.cancel(line.id);
+    else if (line.type === "notice" && line.once) this.once(line.level, line.text);
     else if (line.type === "notice") notify(this.ctx, line.level, line.text);
     else if (line.type === "steer") steer(this.pi, this.ctx, line.text);
     else if (line.type === "off") this.giveUp(line.why && `Minutebook: ${line.why}`);
@@ -139,7 +140,7 @@ export class Session {
   }
 
   // Something that a person is told once in a session.
-  once(level: "info" | "warning", text: string): void {
+  once(level: Level, text: string): void {
     if (!text || this.told.has(text)) return;
     this.told.add(text);
     notify(this.ctx, level, text);

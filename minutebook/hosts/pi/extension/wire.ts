@@ -92,6 +92,6 @@ export interface Answer {
 export type Unasked =
   | Ask
   | { type: "cancel"; id: string }
-  | ({ type: "notice" } & Notice)
+  | ({ type: "notice"; once?: boolean } & Notice) // once: a person is not told it again in this session
   | { type: "steer"; text: string }
   | { type: "off"; why: string };
