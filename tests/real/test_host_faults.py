@@ -90,20 +90,22 @@ def test_without_a_fault_a_turn_is_taken_in_and_doctor_is_content(machine: Machi
 
 def test_an_agent_killed_in_the_middle_of_a_turn(machine: Machine) -> None:
     """What it had written is taken in, and the session goes on."""
-    hangs = threading.Event()
+    hangs, over = threading.Event(), threading.Event()
 
     def hanging(asked: Asked) -> Answer:
         if asked.tools and "second" in json.dumps(asked.body["messages"][-1]):
             hangs.set()
-            time.sleep(2)
+            over.wait(60)
         return reply(asked)
 
     session = turn(machine).session
     machine.model.defaults["other"] = hanging
     run = machine.start("The second thing.", "--resume", session)
     assert hangs.wait(60)
+    wait_until(lambda: "The second thing." in written_prompts(machine, session))  # it asks before it writes
     os.killpg(run.pid, signal.SIGKILL)
     run.communicate()
+    over.set()
     machine.model.defaults["other"] = reply
     turn(machine, "The third thing.", session)
     taken_in(machine)
@@ -183,6 +185,15 @@ def test_a_transcript_that_is_deleted(machine: Machine) -> None:
 def transcript(machine: Machine, session: str) -> Path:
     (found,) = machine.folder.glob(f"projects/*/{session}.jsonl")
     return found
+
+
+def written_prompts(machine: Machine, session: str) -> list[object]:
+    """What the agent's own file has of its prompts; a row that is being written is none yet."""
+    rows = []
+    for line in transcript(machine, session).read_text().splitlines():
+        with suppress(ValueError):
+            rows.append(json.loads(line))
+    return [row["message"]["content"] for row in rows if row.get("type") == "user"]
 
 
 def turn_without_worker(machine: Machine) -> str:
