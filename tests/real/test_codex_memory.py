@@ -76,17 +76,15 @@ def check_ids(lab: CodexLab, memory: str) -> list[str]:
     return ids
 
 
+@pytest.mark.timeout(600)
 def test_forty_turns(lab: CodexLab, api: ScriptedResponses):
-    """Through exec, resume and the app-server, compacted in the middle of a turn, before one, and by hand."""
+    """Through exec and resume, compacted in the middle of a turn and before one; then by hand, in the app-server."""
     lab.configure(compact_at=COMPACT_AT)
     lab.install()
-    thread = typed(lab, api, range(1, 6), full=(4,))
+    thread = typed(lab, api, range(1, 41), full=(4,), full_after=(24,))
+    wait_until(lambda: lab.has_recorded(thread, 40))
     with app_server(lab) as server:
         server.resume(thread)
-        for number in range(6, 41):
-            api.script.extend(replies(number, tokens=(1_000, FULL if number == 24 else 1_000)))
-            server.turn(thread, prompt(number, RULES))
-        wait_until(lambda: lab.has_recorded(thread, 40))
         server.compact(thread)
         server.turn(thread, "What do you know?")
     assert sum(asked.compacts for asked in api.requests) == 3
@@ -111,13 +109,16 @@ def test_by_plugin(lab: CodexLab, api: ScriptedResponses):
     assert lab.hook_log() == []
 
 
-def typed(lab: CodexLab, api: ScriptedResponses, numbers: range, *, full: tuple[int, ...]) -> str:
-    """Turns through exec and resume; at those that are full the context is so after the first command."""
+def typed(
+    lab: CodexLab, api: ScriptedResponses, numbers: range, *, full: tuple[int, ...], full_after: tuple[int, ...] = ()
+) -> str:
+    """Turns through exec and resume. full: the context is so after the first command; full_after: at the end."""
     thread = ""
     for number in numbers:
         if number in full:
             wait_until(lambda key=thread, so_far=number - 1: lab.has_recorded(key, so_far))
-        api.script.extend(replies(number, tokens=(FULL if number in full else 1_000, 1_000)))
+        tokens = (FULL if number in full else 1_000, FULL if number in full_after else 1_000)
+        api.script.extend(replies(number, tokens=tokens))
         run = lab.exec(prompt(number, RULES), resume=thread)
         assert (run.code, run.said[-1]) == (0, f"Ledger {number} keeps its {number} rows in order."), run.errors
         thread = run.thread
