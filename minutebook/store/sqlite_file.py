@@ -23,6 +23,7 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 LIBRARY_VERSION = sqlite3.sqlite_version
 LIBRARY_OLDEST = (3, 35)  # RETURNING
 BESIDE = ("-wal", "-shm", "-journal")
+GONE = "the store was removed or replaced while it was open: start again"
 EFFECTIVE = os.access in os.supports_effective_ids
 PREPARING = threading.Lock()
 """Held while this process makes a new file: nobody in it may have the file open when the maker closes it again."""
@@ -221,7 +222,7 @@ class Database:
             self._opened = _stat(self.path)
             self._immutable = _lies_still(self.path)
         try:
-            with translated(self.path):
+            with self.translated():
                 connection = self._connection()
                 check_ours(connection, self.path)
                 if _set_journal(connection, busy_seconds):
@@ -270,17 +271,38 @@ class Database:
                 self._open.pop(thread).close()
             self.check_in_place()
             connection = self._open[threading.current_thread()] = self.new_connection()
+            self.check_in_place()  # again: what was opened is the file of before
         return connection
 
     def new_connection(self) -> Connection:
         """One that nobody else uses; whoever asks closes it."""
         how: Any = {"timeout": self.busy_seconds, "isolation_level": None, "check_same_thread": False}
-        opened: Connection
-        if self._immutable:
-            opened = sqlite3.connect(f"{self.path.as_uri()}?immutable=1", uri=True, **how)
-        else:
-            opened = sqlite3.connect(self.path, **how)
+        # Never "rwc": SQLite would put an empty database where the file was taken away a moment ago.
+        mode = "immutable=1" if self._immutable else "mode=rw"
+        opened: Connection = sqlite3.connect(f"{self.path.as_uri()}?{mode}", uri=True, **how)
         return opened
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """As the function of this name; where the file is gone, StoreGone, whatever SQLite took that for."""
+        try:
+            with translated(self.path):
+                yield
+        except StoreError as error:
+            if self._is_gone():  # since the look before: nothing keeps a file in its place
+                raise StoreGone(f"{self.path}: {GONE}") from error
+            raise
+
+    def _leads_here(self, now: os.stat_result | None) -> bool:
+        """Whether what lies at the path is the file that was opened."""
+        opened = self._opened
+        return opened is not None and now is not None and (now.st_ino, now.st_dev) == (opened.st_ino, opened.st_dev)
+
+    def _is_gone(self) -> bool:
+        try:
+            return not self._leads_here(_stat(self.path))
+        except OSError:  # nobody can tell
+            return False
 
     def check_in_place(self) -> None:
         """Raise StoreGone when the path does not lead to the file that was opened.
@@ -288,8 +310,8 @@ class Database:
         SQLite would go on writing to what was removed, or into the files beside a new store that belong to that one.
         """
         opened, now = self._opened, _stat(self.path)
-        if opened is None or now is None or (now.st_ino, now.st_dev) != (opened.st_ino, opened.st_dev):
-            raise StoreGone(f"{self.path}: the store was removed or replaced while it was open: start again")
+        if opened is None or now is None or not self._leads_here(now):
+            raise StoreGone(f"{self.path}: {GONE}")
         if now.st_size < opened.st_size:  # what SQLite has in its cache would hide it for long
             if self._was_scrubbed():
                 self._opened = now
@@ -310,7 +332,7 @@ class Database:
 
     def check_file(self) -> None:
         """Raise StoreCorrupt where the file holds no store any more, which this process' caches may hide for long."""
-        with translated(self.path):
+        with self.translated():
             self.check_in_place()
             fresh = self.new_connection()
             try:
@@ -321,7 +343,7 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """One write transaction on this thread's connection."""
-        with translated(self.path), self._turn():
+        with self.translated(), self._turn():
             connection = self._connection()
             self.check_in_place()
             with _transaction(connection):
@@ -339,7 +361,7 @@ class Database:
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[Any]:
         """All rows of one reading statement, as of one moment."""
-        with translated(self.path):
+        with self.translated():
             return self._connection().execute(sql, parameters).fetchall()
 
     @property
@@ -348,14 +370,14 @@ class Database:
 
     def data_version(self) -> int:
         """A number that changes when another connection (thread or process) has committed; no query. Or StoreGone."""
-        with translated(self.path):
+        with self.translated():
             self.check_in_place()
         version: int = self.rows("PRAGMA data_version")[0][0]
         return version
 
     def close(self) -> None:
         """Close the connections of all threads."""
-        with self._lock, translated(self.path):
+        with self._lock, self.translated():
             self._closed = True
             while self._open:
                 self._open.popitem()[1].close()

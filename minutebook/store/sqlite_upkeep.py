@@ -24,7 +24,7 @@ class Upkeep(Database):
 
         Waits for others, but not for ever: StoreBusy, or False when they are in the way of the log, which still has it.
         """
-        with translated(self.path):
+        with self.translated():
             self.check_in_place()
             fresh, give_up_at = self.new_connection(), time.monotonic() + self.busy_seconds
             try:

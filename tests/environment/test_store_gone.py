@@ -84,6 +84,53 @@ def test_nothing_is_written_to_what_is_not_there_any_more(
     assert [type(error) for error in told] == [StoreGone]
 
 
+class TakenAway(SqliteStore):
+    """Its file is taken away right after it was seen in its place."""
+
+    way: Callable[[Path], None] | None = None
+
+    def check_in_place(self) -> None:
+        super().check_in_place()
+        if self.way is not None:
+            way, self.way = self.way, None
+            way(self.path)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_a_file_taken_away_between_a_look_and_a_new_connection_is_not_made_anew(
+    path: Path, way: Callable[[Path], None]
+) -> None:
+    with closing(TakenAway(path, busy_seconds=1)) as store:
+        store.append("s", items("x"))
+        store.way = way
+        told = []
+
+        def in_a_new_thread() -> None:
+            try:
+                told.append(store.tip("s").length)
+            except StoreError as error:
+                told.append(type(error))
+
+        thread = threading.Thread(target=in_a_new_thread)
+        thread.start()
+        thread.join(30)
+        assert told == [StoreGone]
+        assert path.exists() == (way is replace)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_whatever_sqlite_says_of_a_file_that_is_gone_it_is_gone(
+    path: Path, store: SqliteStore, way: Callable[[Path], None]
+) -> None:
+    """What it says goes by the moment: an input or output error, no such table, a file that it cannot open."""
+    with pytest.raises(StoreError, match="no such table"), store.writing() as connection:
+        connection.execute("SELECT * FROM nowhere")
+    gone = pytest.raises(StoreGone, match=r"store\.db: the store was removed or replaced")
+    with gone, store.writing() as connection:
+        way(path)
+        connection.execute("SELECT * FROM nowhere")
+
+
 @pytest.mark.parametrize("sidecars", [True, False])
 def test_a_new_store_in_its_place_is_its_own(path: Path, store: SqliteStore, sidecars: bool) -> None:
     """The old one's -wal and -shm lie there still, and its process goes on: neither reaches the new store."""

@@ -64,8 +64,8 @@ class TestRollbackJournal(SqliteContract):
     def without_wal(self, monkeypatch: pytest.MonkeyPatch) -> None:
         connect = sqlite3.connect
 
-        def connect_without_shared_memory(path: Path, **arguments: Any) -> sqlite3.Connection:
-            opened: sqlite3.Connection = connect(f"{path.as_uri()}?vfs=unix-dotfile", uri=True, **arguments)
+        def connect_without_shared_memory(address: str, **arguments: Any) -> sqlite3.Connection:
+            opened: sqlite3.Connection = connect(f"{address}&vfs=unix-dotfile", **arguments)
             return opened
 
         monkeypatch.setattr("minutebook.store.sqlite_file.sqlite3.connect", connect_without_shared_memory)
