@@ -20,6 +20,23 @@ ROOT = Path(__file__).resolve().parent.parent
 OFFLINE = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "LITELLM_OFFLINE_MODE")
 """litellm fetches its price list and a list of headers from the net unless these are set."""
 
+SECOND_TRIES = 3
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A run in which more than a few tests needed a second try (`--reruns`, CI's only) has failed."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and len(reporter.stats.get("rerun", ())) > SECOND_TRIES and not session.exitstatus:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What a first try said: each is a fault to be found, though its second try passed."""
+    for report in terminalreporter.stats.get("rerun", ()):
+        terminalreporter.write_sep("=", f"first try of {report.nodeid}")
+        terminalreporter.write_line(report.longreprtext)
+
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
