@@ -11,10 +11,12 @@ from minutebook.cli.place import Place
 from minutebook.cli.showing import write
 from minutebook.errors import MissingExtra
 from minutebook.settings_loading import load
-from minutebook.store.opening import open_store
+from minutebook.workers.opening import open_patiently
 
 BUSY_SECONDS = 5.0
 """A laptop that is told to come again does; it need not wait as long as a worker would."""
+OPENING_SECONDS = 120.0
+"""So long a server that is away is tried when the door is started."""
 
 
 @click.command(short_help="the box's HTTP door")
@@ -23,7 +25,8 @@ def serve(place: Place) -> None:
     """Answer the laptops of a team over HTTP, until Ctrl-C or SIGTERM; what is being answered then is finished.
 
     Listens on serve_host and serve_port, 127.0.0.1:8765 by default. Clients need a token: `om token create`. The door
-    takes in and reads; `om worker` on the same store does the work.
+    takes in and reads; `om worker` on the same store does the work. A Redis server that is away, or loads its data, is
+    waited for, at most two minutes.
 
     \b
     om serve
@@ -37,8 +40,10 @@ def serve(place: Place) -> None:
         from minutebook.server import running
     except ModuleNotFoundError as error:
         raise MissingExtra("server", "om serve") from error
-    with closing(open_store(place.url, busy_seconds=BUSY_SECONDS)) as store:
-        running.serve(store, settings, say=_say)
+    store = open_patiently(place.url, busy_seconds=BUSY_SECONDS, wait_seconds=OPENING_SECONDS)
+    if store is not None:
+        with closing(store):
+            running.serve(store, settings, say=_say)
 
 
 def _say(line: str) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from types import FrameType
 
 from minutebook.debuglog import DebugLog
-from minutebook.errors import StoreUnreachable
 from minutebook.places import data_dir
 from minutebook.settings_loading import load
 from minutebook.store.kernel import Store
@@ -18,7 +17,7 @@ from minutebook.workers.choosing import ProjectSettings, minds_of
 from minutebook.workers.engine import ALL_ROLES, STOP_SECONDS, Engine
 from minutebook.workers.health import Health
 from minutebook.workers.holding import Hold
-from minutebook.workers.outages import Outage
+from minutebook.workers.opening import open_patiently
 from minutebook.workers.run_notices import teller_of
 from minutebook.workers.runner import Minds, SettingsFor
 
@@ -57,7 +56,7 @@ def run_worker(
     settings = load(None, {}).settings
     with stop_on_signals() as stopped:
         stays = not until_idle and idle_exit_seconds is None
-        store = _opened(store_url, stopped) if stays else open_store(store_url)
+        store = open_patiently(store_url) if stays else open_store(store_url)
         if store is None:
             return 0
         with closing(store):
@@ -85,20 +84,6 @@ def run_worker(
                 if give_back is not None:
                     give_back()
             return 0 if stopped.is_set() else code
-
-
-def _opened(store_url: str, stopped: threading.Event) -> Store | None:
-    """The store; None when told to stop while it was waited for."""
-    outage = Outage()
-    while not stopped.is_set():
-        try:
-            store = open_store(store_url)
-            outage.over()
-            return store
-        except StoreUnreachable as error:
-            outage.begun(error)
-            stopped.wait(outage.next_pause())
-    return None
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import time
 from minutebook.errors import StoreError
 
 FIRST_SECONDS, LARGEST_SECONDS = 1.0, 10.0
+WORK_GOES_ON = "work goes on by itself when it can be used again"
 logger = logging.getLogger(__name__)
 
 
@@ -17,7 +18,9 @@ class Outage:
     The pauses double, and are shortened by chance, so that many workers do not come back at one moment.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, then: str = WORK_GOES_ON) -> None:
+        """then: what happens next, said behind what is wrong."""
+        self._then = then
         self._lock = threading.Lock()
         self._said = ""
         self._since = 0.0
@@ -30,7 +33,7 @@ class Outage:
                 self._since = time.monotonic()
             if type(error).__name__ != self._said:
                 self._said = type(error).__name__
-                logger.warning("%s; work goes on by itself when it can be used again", error)
+                logger.warning("%s; %s", error, self._then)
 
     def next_pause(self) -> float:
         """Seconds to wait before the next try."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from doors import received, status_of
+from redis_server import RedisServer
 
 from minutebook.server.tokens import create_token
 from minutebook.store.opening import open_store
@@ -24,9 +25,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Starts `om serve` on a store in the test's folder, with settings NAME=VALUE."""
     started: list[subprocess.Popen[str]] = []
 
-    def start(*assigned: str) -> "subprocess.Popen[str]":
+    def start(*assigned: str, store: str = str(tmp_path / "box.sqlite")) -> "subprocess.Popen[str]":
         named = [each for assignment in ("serve_port=0", *assigned) for each in ("--set", assignment)]
-        command = [sys.executable, "-m", "minutebook", "serve", "--store", str(tmp_path / "box.sqlite"), *named]
+        command = [sys.executable, "-m", "minutebook", "serve", "--store", store, *named]
         environment = {**os.environ, "MINUTEBOOK_HOME": str(tmp_path)}
         started.append(
             subprocess.Popen(
@@ -136,3 +137,22 @@ def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
     assert "pip install 'minutebook[server]'" in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("comes", [True, False])
+def test_a_redis_that_is_not_up_yet_is_waited_for(
+    start: Start, new_redis_server: Callable[..., RedisServer], comes: bool
+) -> None:
+    server = new_redis_server()
+    server.stop()
+    process = start(store=server.url)
+    assert process.stderr is not None
+    said = process.stderr.readline()
+    assert said.startswith("om serve: redis://") and said.endswith("it is tried again for 120 s\n")
+    if comes:
+        server.start()
+        assert status_of(_ask(port_of(process), "/readyz")) == 200
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, "")
+    assert err.startswith("om serve: the store can be used again") if comes else err == ""

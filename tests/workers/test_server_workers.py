@@ -1,20 +1,15 @@
 """Worker processes on a real Redis server, as on several machines: killed, with wrong clocks, told apart."""
 
 import signal
-import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from builders import memory_of
 from jobs import contents, session_of_entries
-from redis_server import RedisServer
 from test_worker_process import ended, until, worker
 
 from minutebook.pipeline.branches import memory_stream
 from minutebook.store.kernel import Store
-from minutebook.store.opening import open_store
-from minutebook.workers import foreground, outages
 
 HOUR = 3_600
 
@@ -78,40 +73,3 @@ def test_what_a_worker_of_a_machine_with_a_wrong_clock_held_is_free_when_its_lea
     with worker(redis_url, "until-idle", f"ahead=-{HOUR}", marks=told) as behind:
         until(lambda: contents(memory_of(store, branch)))
         assert behind.wait() in (0, 1)
-
-
-@pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outages, "FIRST_SECONDS", 0.05)
-    monkeypatch.setattr(outages, "LARGEST_SECONDS", 0.1)
-    monkeypatch.setattr(foreground, "open_store", lambda url: open_store(url, busy_seconds=0.05))
-
-
-@pytest.mark.usefixtures("hasty")
-def test_a_worker_waits_for_a_server_that_is_not_there_yet(
-    new_redis_server: Callable[..., RedisServer], caplog: pytest.LogCaptureFixture
-) -> None:
-    server, found = new_redis_server(), []
-    server.stop()
-    waiting = threading.Thread(target=lambda: found.append(foreground._opened(server.url, threading.Event())))
-    waiting.start()
-    until(lambda: caplog.messages)
-    server.start()
-    waiting.join(30)
-    assert found[0] is not None
-    found[0].close()
-    assert [message.rpartition(";")[2] for message in caplog.messages[:1]] == [
-        " work goes on by itself when it can be used again"
-    ]
-    assert len(caplog.messages) == 2
-
-
-@pytest.mark.usefixtures("hasty")
-def test_a_worker_that_waits_can_be_stopped(new_redis_server: Callable[..., RedisServer]) -> None:
-    server, stopped, found = new_redis_server(), threading.Event(), []
-    server.stop()
-    waiting = threading.Thread(target=lambda: found.append(foreground._opened(server.url, stopped)))
-    waiting.start()
-    stopped.set()
-    waiting.join(30)
-    assert found == [None]
