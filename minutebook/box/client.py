@@ -27,7 +27,6 @@ from minutebook.store import codec
 T = TypeVar("T")
 CONNECT_SECONDS = 5.0
 SILENCE_SECONDS = 15.0
-"""The longest pause within an answer."""
 ANSWER_SECONDS = 120.0
 """The longest time for a whole answer, however it trickles."""
 ANSWER_MAX_BYTES = 48_000_000
@@ -66,11 +65,19 @@ class BoxClient:
 
     stopping: set by whoever wants to leave; the request in hand is finished then (or given up), and the
     next question is Leaving.
+    silence_seconds: the longest pause within an answer.
     Every method raises BoxFailed (BoxUnreachable, BoxRefused, BoxDiverged); nothing is half-taken then. Raises
     MissingExtra.
     """
 
-    def __init__(self, access: Access, *, stopping: threading.Event | None = None, tries: int = TRIES) -> None:
+    def __init__(
+        self,
+        access: Access,
+        *,
+        stopping: threading.Event | None = None,
+        tries: int = TRIES,
+        silence_seconds: float = SILENCE_SECONDS,
+    ) -> None:
         try:
             import httpx
         except ImportError:
@@ -87,7 +94,7 @@ class BoxClient:
             self._http = httpx.Client(
                 base_url=httpx.URL(access.url),
                 headers=headers,
-                timeout=httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS),
+                timeout=httpx.Timeout(silence_seconds, connect=min(silence_seconds, CONNECT_SECONDS)),
                 follow_redirects=False,
             )
         except (httpx.InvalidURL, ValueError) as error:

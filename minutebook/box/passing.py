@@ -71,7 +71,7 @@ class Pass:
         for session in found:
             if session is not None and session.branches:
                 with self._one(session.key, session.version):
-                    self._check_sendable(session)
+                    check_sendable(session, self.settings, self.me)
                     wanted.append(session)
         self._ask_lengths([key for session in wanted for key in session.branches])
         for session in wanted:
@@ -134,7 +134,7 @@ class Pass:
         session = session_of(self.steps.store, branch)
         if session is None:
             raise NotFound(f"{branch.key}: its session is not in this store")
-        self._check_sendable(session)
+        check_sendable(session, self.settings, self.me)
         if has_parted(self.steps.store, branch.key):
             raise Parted(PARTED)
         if branch.key not in self.there:
@@ -184,18 +184,6 @@ class Pass:
     def _ask_lengths(self, keys: Sequence[str]) -> None:
         for at in range(0, len(keys), KEYS_AT_ONCE):
             self.there |= self.steps.client.lengths(keys[at : at + KEYS_AT_ONCE])
-
-    def _check_sendable(self, session: Session) -> None:
-        """Raise Kept where the settings or the token say that it stays here."""
-        if owner_of(session.key):
-            return
-        name = project_name(session.project)
-        if not _fits(name, self.settings.box_projects):
-            raise Kept(f"project {name} is not in box_projects")
-        if not _fits(name, self.me.projects):
-            raise Kept(f"the token is not for project {name}")
-        if any(len(key) > KEY_MAX_CHARACTERS for key in session.branches):
-            raise Kept("its id is too long for a box")
 
     # -- those of other machines -------------------------------------------------------------------------------
 
@@ -248,6 +236,19 @@ class Pass:
             self.failures += not isinstance(error, BoxDiverged)
         if self.failures >= FAILURES_MAX:
             raise error
+
+
+def check_sendable(session: Session, settings: Settings, me: Me) -> None:
+    """Raise Kept where the settings or the token say that it stays here."""
+    if owner_of(session.key):
+        return
+    name = project_name(session.project)
+    if not _fits(name, settings.box_projects):
+        raise Kept(f"project {name} is not in box_projects")
+    if not _fits(name, me.projects):
+        raise Kept(f"the token is not for project {name}")
+    if any(len(key) > KEY_MAX_CHARACTERS for key in session.branches):
+        raise Kept("its id is too long for a box")
 
 
 def as_told(session: Session) -> Session:

@@ -66,16 +66,20 @@ def check_user(store: Store, user: str) -> None:
 
     Of whatever box: a box may move, and the private sessions of one user are never another's.
     """
-    document = store.get(COLLECTION, USER_KEY)
-    if document is None:
+    before = known_user(store)
+    if not before:
         store.put(Put(COLLECTION, USER_KEY, codec.to_json({"v": codec.VERSION, "user": user})))
-        return
-    before = codec.from_json(document.body).get("user")
-    if before != user:
+    elif before != user:
         raise BoxRefused(
             f"this store was synced as {before}, and the token is {user}'s: use the token of {before}, or another"
             " MINUTEBOOK_HOME (or --store)"
         )
+
+
+def known_user(store: Store) -> str:
+    """With whose token this store was synced; "" before the first time."""
+    document = store.get(COLLECTION, USER_KEY)
+    return str(codec.from_json(document.body).get("user")) if document else ""
 
 
 def _write(store: Store, state: State) -> None:
@@ -97,9 +101,18 @@ def line_of(state: State, now: float) -> str:
     remarks = [f"{count:,} {text}" for text, count in sorted(state.remarks.items())]
     if len(remarks) > REMARKS_SHOWN:
         remarks[REMARKS_SHOWN:] = ["and more: `om sync --once` tells all"]
-    if not state.succeeded_at or abs(now - state.succeeded_at) > QUIET_SECONDS:
+    if _is_quiet(state, now):
         remarks.append("no `om sync` runs")
     return "; ".join([f"box: {state.url}, {since}", *remarks])
+
+
+def is_quiet(store: Store, url: str) -> bool:
+    """Whether nobody has been in step with this box for a while."""
+    return _is_quiet(read_state(store, url), store.now())
+
+
+def _is_quiet(state: State, now: float) -> bool:
+    return not state.succeeded_at or abs(now - state.succeeded_at) > QUIET_SECONDS
 
 
 @contextmanager

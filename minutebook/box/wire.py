@@ -18,6 +18,7 @@ from minutebook.records import Branch, MemoryEntry, SourceEntry
 
 T = TypeVar("T")
 TEXT_CHARACTERS = 2_000
+TIME_MAX_SECONDS = 1e11
 
 
 class Rubbish(Exception):
@@ -26,10 +27,15 @@ class Rubbish(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """The token's user, and patterns of the projects that it may send and read."""
+    """The token's user, and patterns of the projects that it may send and read.
+
+    version, time: of the box and its clock, in seconds since 1970; "" and 0 where an older one does not tell.
+    """
 
     user: str
     projects: tuple[str, ...]
+    version: str = ""
+    time: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,11 @@ class Sessions:
 
 def me(answer: Mapping[str, Any]) -> Me:
     """GET /v1/me."""
-    return Me(_text(answer, "user"), tuple(_words(answer, "projects")))
+    version = _text(answer, "version") if "version" in answer else ""
+    time = answer.get("time", 0.0)
+    if not isinstance(time, (int, float)) or not 0 <= time < TIME_MAX_SECONDS:
+        raise Rubbish("no usable time")
+    return Me(_text(answer, "user"), tuple(_words(answer, "projects")), version, float(time))
 
 
 def lengths(answer: Mapping[str, Any]) -> Lengths:

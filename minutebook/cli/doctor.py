@@ -6,6 +6,7 @@ import click
 
 from minutebook.cli.check import Check
 from minutebook.cli.checks import checks
+from minutebook.cli.checks_box import box_checks
 from minutebook.cli.options import JSON, placed
 from minutebook.cli.place import Place
 from minutebook.cli.showing import console, counted, one_line, remark, write_json
@@ -31,6 +32,7 @@ def doctor(ctx: click.Context, place: Place, as_json: bool, call: bool) -> None:
         from minutebook.cli.checks_server import server_checks
 
         found += server_checks(place)
+    found += box_checks(place)
     if call:
         from minutebook.cli.checks_models import model_checks
 

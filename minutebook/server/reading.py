@@ -20,11 +20,13 @@ from minutebook.server.keyed import own_branch, own_memory, own_session, own_sou
 from minutebook.server.listing import sessions_after
 from minutebook.server.refusals import Hidden, invalid
 from minutebook.server.routing import Answer, Signed
+from minutebook.version import __version__
 
 
 def me(caller: Signed) -> Answer:
-    """Whose token this is, and for which projects."""
-    return Answer({"user": caller.user, "projects": list(caller.token.projects)})
+    """Whose token this is, and for which projects; the box's version and clock."""
+    told = {"user": caller.user, "projects": list(caller.token.projects)}
+    return Answer({**told, "version": __version__, "time": caller.house.clock()})
 
 
 def many_lengths(caller: Signed, asked: shapes.LengthsBody) -> Answer:

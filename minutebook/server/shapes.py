@@ -134,10 +134,12 @@ class ErrorAnswer(BaseModel):
 
 
 class MeAnswer(BaseModel):
-    """Whose token it is, and for which projects."""
+    """Whose token it is, and for which projects. version, time: of the box; seconds since 1970."""
 
     user: str
     projects: list[str]
+    version: str
+    time: float
 
 
 class LengthsAnswer(BaseModel):

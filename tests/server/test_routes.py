@@ -1,5 +1,6 @@
 """What each route takes and gives, over a real socket."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -15,6 +16,7 @@ from minutebook.pipeline.rows import branch_row, memory_of_row, memory_row, sour
 from minutebook.pipeline.shapes import observation_data
 from minutebook.pipeline.status import read_status
 from minutebook.records import OBSERVATIONS, Branch
+from minutebook.version import __version__
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +34,11 @@ def branch_of(door: RunningDoor, key: str) -> Branch:
 
 
 def test_me(door: RunningDoor, alice: str) -> None:
-    assert door.get("/v1/me", alice).data == {"user": "alice", "projects": ["*"]}
+    told = door.get("/v1/me", alice).data
+    assert abs(told.pop("time") - time.time()) < 3_600
+    assert told == {"user": "alice", "projects": ["*"], "version": __version__}
     narrow = door.token("bob", ORDERS, "github.com/bob/*")
-    assert door.get("/v1/me", narrow).data == {"user": "bob", "projects": [ORDERS, "github.com/bob/*"]}
+    assert door.get("/v1/me", narrow).data["projects"] == [ORDERS, "github.com/bob/*"]
 
 
 def test_sources_are_pushed_once_however_often_they_are_sent(door: RunningDoor, alice: str) -> None:
