@@ -20,7 +20,8 @@ def add_health_routes(app: FastAPI, house: House) -> None:
         return Answer({"ok": True})
 
     def readyz() -> Answer:
-        """The store answers; 503 where it does not."""
+        """The store answers and is there; 503 where it does not, or is not."""
+        house.check_store()
         house.store.changes(TOKENS)
         return Answer({"ok": True})
 

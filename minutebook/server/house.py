@@ -13,11 +13,17 @@ from minutebook.settings import Settings
 from minutebook.store.kernel import Store
 
 THREADS = 16
+TAKERS = 4
+TAKERS_OF_FILE = 1
+"""A file is written to by one at a time anyway; threads that parse meanwhile take the interpreter from that one."""
 
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """clock: seconds since 1970, by which tokens expire and reads are noted. threads: where the store is asked."""
+    """clock: seconds since 1970, by which tokens expire and reads are noted.
+
+    threads: where the store is asked. takers: where sources are taken in; nothing else waits for them.
+    """
 
     store: Store
     settings: Settings
@@ -26,7 +32,14 @@ class House:
     rate: RateLimit
     names: HostNames
     threads: Threads
+    takers: Threads
     clock: Callable[[], float] = field(default=time.time)
+
+    def check_store(self) -> None:
+        """Raise StoreGone where the store was removed while it is open: nobody's token is wrong then."""
+        check: Callable[[], None] | None = getattr(self.store, "check_there", None)
+        if check is not None:
+            check()
 
 
 @contextmanager
@@ -40,7 +53,8 @@ def opened_house(store: Store, settings: Settings) -> Iterator[House]:
         audit=AuditLog(audit_path(settings), lost=metrics.audit_lost.inc),
         rate=RateLimit(settings.serve_requests_per_minute),
         threads=Threads(THREADS),
+        takers=Threads(TAKERS_OF_FILE if store.url.startswith("sqlite:") else TAKERS),
         names=HostNames([settings.serve_host, *settings.serve_names]),
     )
-    with house.threads:
+    with house.threads, house.takers:
         yield house

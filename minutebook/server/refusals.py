@@ -11,6 +11,7 @@ from minutebook.errors import (
     NotFound,
     StoreBusy,
     StoreFull,
+    StoreGone,
     StoreUnreachable,
 )
 from minutebook.store import codec
@@ -78,6 +79,8 @@ def _of_store(error: MinutebookError) -> Refusal:
         return Refusal(503, "store_unreachable", "the store does not answer; try again later", later)
     if isinstance(error, StoreBusy):
         return Refusal(503, "store_busy", "the store is busy; try again", later)
+    if isinstance(error, StoreGone):
+        return Refusal(503, "store_gone", "the store was removed from under the box; who runs it has to look", later)
     if isinstance(error, StoreFull):
         return Refusal(503, "store_full", "the store is full; try again later", later)
     return Refusal(503, "store_failed", "the store cannot be used just now; try again later", later)

@@ -94,6 +94,8 @@ class Visit:
             is_bearer = scheme.lower() == "bearer"
             token = token_of(self.house.store, text.strip(), clock=self.house.clock) if is_bearer else None
             if token is None:
+                if is_bearer:
+                    self.house.check_store()
                 raise Refusal(401, "unauthorized", GIVE_A_TOKEN, {"WWW-Authenticate": "Bearer"})
             wait = self.house.rate.wait_seconds(token.id)
             if wait:

@@ -116,6 +116,11 @@ class Server:
         found = re.search(r"^rdb_changes_since_last_save:(\d+)", said, re.MULTILINE)
         return self.data_version() + (int(found[1]) if found else 0)
 
+    def check_there(self) -> None:
+        """Raise StoreGone where the store was removed, as by FLUSHALL: reading finds nothing then, and no fault."""
+        with translated(self.url):
+            self._check_format(create=False)
+
     def close(self) -> None:
         """Close all connections that are not in use just now."""
         self._closed = True

@@ -340,6 +340,11 @@ class Database:
             finally:
                 fresh.close()
 
+    def check_there(self) -> None:
+        """Raise StoreGone where the file was removed or another lies in its place: reading goes on with the old one."""
+        with self.translated():
+            self.check_in_place()
+
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """One write transaction on this thread's connection."""

@@ -24,7 +24,7 @@ FAILURES = {
     StoreBusy: "store_busy",
     StoreFull: "store_full",
     StoreReadOnly: "store_failed",
-    StoreGone: "store_failed",
+    StoreGone: "store_gone",
     StoreCorrupt: "store_failed",
     StoreError: "store_failed",
 }
@@ -101,6 +101,36 @@ def test_a_redis_that_is_killed_and_comes_back(new_redis_server: Callable[..., R
         server.start()
         assert door.get("/readyz").status == 200
         assert door.get("/v1/status", token, branch=key).data["entries"] == 3
+
+
+def test_a_store_that_was_removed_is_no_wrong_token(
+    new_redis_server: Callable[..., RedisServer], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """FLUSHALL takes the tokens away, too: laptops keep their entries and come again, and who runs the box is told."""
+    redis = pytest.importorskip("redis")
+    server = new_redis_server()
+    with closing(open_store(server.url)) as store, running_door(store, tmp_path) as door:
+        token = door.token()
+        assert (door.get("/v1/me", token).status, door.get("/readyz").status) == (200, 200)
+        with redis.Redis.from_url(server.url) as client:
+            client.flushall()
+        for path in ("/v1/me", "/v1/sessions", "/readyz"):
+            got = door.get(path, token)
+            assert (got.status, got.error) == (503, "store_gone"), path
+        assert "the store was removed while it was open" in caplog.text
+        assert door.get("/v1/me").status == 401  # no token at all is one's own fault
+        assert door.get("/healthz").status == 200
+        open_store(server.url).close()  # somebody begins anew: then tokens are wrong
+        assert (door.get("/v1/me", token).status, door.get("/readyz").status) == (401, 200)
+
+
+def test_a_file_that_was_taken_away_is_no_wrong_token(tmp_path: Path) -> None:
+    path = tmp_path / "box.sqlite"
+    with closing(SqliteStore(path)) as store, running_door(store, tmp_path) as door:
+        token = door.token()
+        path.rename(tmp_path / "elsewhere.sqlite")
+        assert door.get("/readyz").error == "store_gone"
+        assert door.get("/v1/me", f"{token[:-1]}{'a' if token[-1] != 'a' else 'b'}").error == "store_gone"
 
 
 # -- clients that dawdle -------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from behind_redis import BehindRedis
 from contract_values import JOB, claimed, item, items, take
 from redis_server import RedisServer
 
-from minutebook.errors import StoreUnreachable
+from minutebook.errors import StoreGone, StoreUnreachable
 from minutebook.store.kernel import Item, Put
 
 redis = pytest.importorskip("redis")
@@ -34,6 +34,16 @@ def store(redis_url: str) -> Iterator[RedisStore]:
 
 
 # Reading
+
+
+def test_a_store_that_was_removed_reads_as_empty_and_can_be_asked_for(redis_url: str, store: RedisStore) -> None:
+    store.append("s", items("a"))
+    store.check_there()
+    with redis.Redis.from_url(redis_url) as client:
+        client.flushdb()
+    assert store.tip("s").length == 0
+    with pytest.raises(StoreGone, match="removed while it was open"):
+        store.check_there()
 
 
 @pytest.mark.parametrize(("scanned", "scanned_bytes"), [(1, 10**6), (7, 10**6), (250, 10**6), (250, 1), (250, 400)])
