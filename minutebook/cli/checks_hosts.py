@@ -140,9 +140,13 @@ def _plugin_missing(target: Target) -> str:
 
 
 def twice(host: str, scopes: list[Target]) -> Iterator[Check]:
-    """Whether Minutebook is in an agent by two ways, so that all is done twice; Claude Code runs equal hooks once."""
+    """Whether Minutebook is in an agent by two ways, so that each hook does its work twice (a memory is printed once).
+
+    Claude Code runs equal hooks once.
+    """
     if len(scopes) > 1 and (host != "claude-code" or scopes[0].plugin != scopes[1].plugin):
-        yield Check(host, "fail", "for the user and for this project", f"om uninstall {host} --project")
+        said = "for the user and for this project, which does the same work twice"
+        yield Check(host, "fail", said, f"om uninstall {host} --project")
     if host != "claude-code" or not scopes:
         return
     enabled = _json(scopes[0].folder / "settings.json").get("enabledPlugins")

@@ -68,6 +68,7 @@ COMMAND_WORDS = 3
 BUSY = "Minutebook was too busy to answer within a second: ask again, or run `om status` in a terminal."
 NOTHING_TO_SAY = ("startup", "clear")
 """At a start of these kinds no memory is due."""
+COMPACTING = ("PreCompact", "PostCompact")
 KINDS = {STEERS: ("steer",), NOTICES: ("steer", "notice")}
 
 Payload = Mapping[str, object]
@@ -135,6 +136,8 @@ def _run(arguments: list[str]) -> None:
     session = name_in(payload, "session_id")
     if not session:
         raise NotForUs("no JSON object with a session_id on stdin")
+    if event in COMPACTING and not name_in(payload, "agent_id"):
+        _forget_claims(store_path, host, session)
     if part > 1:
         _print_part(store_path, host, session, payload, part)
     else:
@@ -233,9 +236,12 @@ def _act(action: str, store_path: str, host: str, event: str, session: str, payl
 
 def _answer(action: str, store_path: str, host: str, event: str, session: str, payload: Payload) -> None:
     compacted, in_parts = payload.get("source") == "compact", host == "claude_code"
-    if compacted and in_parts:
+    gives = event == "SessionStart" or action in KINDS
+    if compacted and in_parts and not _is_given(store_path, host, session):
         bell.owe_memory(store_path, host, session)  # until it is printed: time may run out before
     if (compacted or (action in KINDS and not in_parts)) and _say_handed_over(store_path, host, event, session):
+        return
+    if gives and _is_given(store_path, host, session):
         return
     if action == COMMAND:
         said_too_late.append(to_json({"decision": "block", "reason": BUSY}))
@@ -245,36 +251,58 @@ def _answer(action: str, store_path: str, host: str, event: str, session: str, p
     from minutebook.hosts.answering import answer
 
     text = answer(host, event, payload, store_path)
-    if compacted and in_parts:
-        bell.settle(store_path, host, session)
-    if text and in_parts and event == "SessionStart":
-        _say_part(store_path, host, session, 1, text)
-    else:
+    if not gives:
         _say(text)
+    elif _give(store_path, host, event, session, text) and (compacted or action in KINDS or not in_parts):
+        bell.settle(store_path, host, session)
+
+
+def _is_given(store_path: str, host: str, session: str) -> bool:
+    from minutebook.hosts.claims import is_claimed
+
+    return is_claimed(store_path, host, session)
+
+
+def _forget_claims(store_path: str, host: str, session: str) -> None:
+    from minutebook.hosts.claims import forget_claims
+
+    forget_claims(store_path, host, session)
+
+
+def _give(store_path: str, host: str, event: str, session: str, text: str, part: int = 1) -> bool:
+    """Print a memory, or that part of it; False where the same hook does it that was installed in another way."""
+    from minutebook.hosts.claims import claim
+
+    if not text:
+        return True
+    if not claim(store_path, host, session, part):
+        return False
+    _say(text)
+    if host == "claude_code" and event == "SessionStart":
+        from minutebook.hosts.parts import note_printed
+
+        note_printed(store_path, host, session, part)
+    return True
 
 
 def _say_handed_over(store_path: str, host: str, event: str, session: str) -> bool:
     """Print what was composed before the compaction, if it was: nothing more has to be loaded for that."""
-    if host == "claude_code":  # the other parts are printed by other hooks
-        parts = bell.read_handover(store_path, host, session)
-        if parts is not None:
-            bell.settle(store_path, host, session)
-        if parts:
-            _say_part(store_path, host, session, 1, parts[0])
-        return parts is not None
     text = handed_over(store_path, host, event, session)
-    _say(text or "")
-    return text is not None
+    if text is None:
+        return False
+    if _give(store_path, host, event, session, text):
+        if host != "claude_code":  # there the other parts are printed by other hooks
+            bell.remove_handover(store_path, host, session)
+        bell.settle(store_path, host, session)
+    return True
 
 
 def handed_over(store_path: str, host: str, event: str, session: str) -> str | None:
-    """What is printed of a composition that one hook prints whole, once; None where none was handed over."""
+    """What the hook that is asked first prints of a composition; None where none was handed over."""
     parts = bell.read_handover(store_path, host, session)
     if parts is None:
         return None
-    bell.remove_handover(store_path, host, session)
-    bell.settle(store_path, host, session)
-    text = "".join(parts)
+    text = parts[0] if parts and host == "claude_code" else "".join(parts)
     return text if event == "SessionStart" else injected(event, text)
 
 
@@ -360,14 +388,7 @@ def _print_part(store_path: str, host: str, session: str, payload: Payload, part
         from minutebook.hosts.parts import wait_for_turn
 
         wait_for_turn(store_path, host, session, part, seconds=until - time.monotonic())
-        _say_part(store_path, host, session, part, text)
-
-
-def _say_part(store_path: str, host: str, session: str, part: int, text: str) -> None:
-    from minutebook.hosts.parts import note_printed
-
-    _say(text)
-    note_printed(store_path, host, session, part)
+        _give(store_path, host, "SessionStart", session, text, part)
 
 
 def _say(text: str) -> None:

@@ -43,8 +43,13 @@ class Session:
         if asks_for_it or fields.get("source") == "compact":
             handed = handed_over(self.store_path, HOST, name, THREAD)
             if handed is not None:
+                bell.remove_handover(self.store_path, HOST, THREAD)
+                bell.settle(self.store_path, HOST, THREAD)
                 return handed
-        return answer(HOST, name, payload, self.store_path)
+        text = answer(HOST, name, payload, self.store_path)
+        if name != "PreCompact":
+            bell.settle(self.store_path, HOST, THREAD)
+        return text
 
     def remember(self, text: str) -> None:
         """What a worker would have recorded by now."""

@@ -77,7 +77,7 @@ def test_a_hook_that_rings_loads_next_to_nothing(agent: Agent) -> None:
 def test_a_hook_that_prints_a_part_loads_hardly_more(agent: Agent) -> None:
     bell.write_handover(agent.store, "claude_code", agent.session, ["one", "two"])
     names = loaded(agent, "claude-code", "SessionStart", "--part", "2", source="compact")
-    assert names == RINGING | {"minutebook.hosts.parts"}
+    assert names == RINGING | {"minutebook.hosts.parts", "minutebook.hosts.claims"}
 
 
 def test_a_start_without_memory_opens_no_store(agent: Agent) -> None:

@@ -18,7 +18,7 @@ from minutebook.pipeline.viewing import viewed
 from minutebook.records import FOLD, HOST_SUMMARY, INJECTED, Branch
 from minutebook.settings import Settings
 from minutebook.store.kernel import Store
-from tests.real.claude_lab import WINDOW, ClaudeLab, claude_lab, said, shell, words
+from tests.real.claude_lab import WINDOW, ClaudeLab, Talk, claude_lab, said, shell, words
 
 BLOCK = re.compile(re.escape(OPENING) + r"\n(.*?)\n" + re.escape(CLOSING), re.DOTALL)
 PART = re.compile(r"\(part (\d+) of (\d+)\)\n")
@@ -179,6 +179,28 @@ def test_memory_that_a_compaction_lost_is_back_at_the_next_start(wired: ClaudeLa
     lab.prompt("/compact", "--settings", '{"disableAllHooks": true}', session=session)
     lab.prompt("and on", session=session)
     assert RECORD.findall(memory_in(lab.asked[-1]))
+
+
+@pytest.mark.parametrize("other", ["--project", "--plugin"])
+def test_installed_by_two_ways_at_once(wired: ClaudeLab, other: str) -> None:
+    """Claude Code runs equal commands once, and not those of a plugin: each part is there once (see memory_in)."""
+    lab = wired
+    lab.install(other)
+    session = long_talk(lab, 3)
+    with lab.talk("--resume", session) as talk:
+        for _ in range(2):
+            talk.say("/compact")
+            goes_on_until_it_has_memory(lab, talk)
+
+
+def goes_on_until_it_has_memory(lab: ClaudeLab, talk: Talk) -> None:
+    """With the first prompt, unless the machine was too busy for a hook that answers within a second."""
+    for _ in range(5):
+        talk.say("and on")
+        if RECORD.findall(memory_in(lab.asked[-1])):
+            return
+        assert "not done within a second" in lab.hook_log()
+    raise AssertionError(lab.hook_log())
 
 
 def test_a_cleared_session_begins_without_memory(wired: ClaudeLab) -> None:

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from minutebook.hosts.codex import wiring
 from minutebook.pipeline.quoting import CLOSING, OPENING
 from tests.real.codex_api import Asked, Call, Reply, ScriptedResponses
 from tests.real.codex_lab import AppServer, CodexLab, app_server, shell, wait_until
@@ -152,6 +153,28 @@ def test_a_resumed_session_that_lost_it_is_given_it_back(lab: CodexLab, api: Scr
     memory_in(api.turns[-1])
     lab.exec("And now?", resume=thread)
     memory_in(api.turns[-1])
+
+
+def test_installed_for_the_user_and_for_the_project_at_once(lab: CodexLab, api: ScriptedResponses):
+    """All hooks run twice. The memory is there once: after a compaction of its own, after two by hand, and regained."""
+    lab.configure(compact_at=COMPACT_AT)
+    lab.install()
+    lab.install("--project")
+    assert len(lab.hooks()) == 2 * len(wiring.EVENTS) and wiring.untrusted(lab.hooks()) == []
+    with app_server(lab) as server:
+        thread = asked_twice(server, api)
+        wait_until(lambda: lab.has_recorded(thread, 2))
+        api.script.extend(replies(3, tokens=(FULL, 1_000)))
+        server.turn(thread, prompt(3))
+        check_ids(lab, memory_in(first_after(api, 0)))
+        for _ in range(2):
+            server.compact(thread)
+            server.turn(thread, "Go on.")
+            memory_in(api.turns[-1])
+        server.compact(thread)
+    lab.exec("Where were we?", resume=thread)
+    memory_in(api.turns[-1])
+    assert lab.hook_log() == []
 
 
 def test_a_start_hook_that_came_to_nothing(lab: CodexLab, api: ScriptedResponses):

@@ -103,7 +103,6 @@ def _late(event: str, payload: Payload, store_path: str) -> str:
         found = standing(store, HOST, payload)
         lost = found is not None and lost_memory(store, found.branch)
         composition = within_parts(store, found, memory_again, parts=1) if found and lost else None
-    bell.settle(store_path, HOST, session)
     return injected(event, composition.text) if composition else ""
 
 

@@ -35,9 +35,7 @@ def answer(event: str, payload: Payload, store_path: str) -> str:
         return ""
     if event == "SessionStart":
         compacted = payload.get("source") == "compact"
-        text = _after_compaction(payload, store_path) if compacted else _back(payload, store_path)
-        bell.settle(store_path, HOST, str(payload.get("session_id")))
-        return text
+        return _after_compaction(payload, store_path) if compacted else _back(payload, store_path)
     from minutebook.hosts.commands import told
 
     if said := told(HOST, payload, store_path, slash=""):
@@ -54,7 +52,6 @@ def _late(event: str, payload: Payload, store_path: str) -> str:
     """What SessionStart did not come to print, where nothing was handed over that could be."""
     session = str(payload.get("session_id"))
     text = _again(payload, store_path) if bell.owes_memory(store_path, HOST, session) else ""
-    bell.settle(store_path, HOST, session)
     return injected(event, text)
 
 
