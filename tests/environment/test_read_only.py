@@ -136,7 +136,10 @@ def test_a_home_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
         for command in (["status"], ["sessions"], ["ingest", file], ["worker", "--until-idle"]):
             assert is_one_line(at_home(*command), "Read-only file system"), command
         assert at_home("settings").returncode == 0
-        assert at_home("doctor").returncode in (0, 1)
+        doctor = at_home("doctor")
+        assert doctor.returncode == 1 and "Traceback" not in doctor.stderr
+        (named,) = [line for line in doctor.stdout.splitlines() if "✗ data folder" in line]
+        assert f"{disk.folder}: cannot be written" in named
         assert at_home("replay", file).returncode == 0, "its store is a temporary one"
         assert at_home("ingest", file, "--store", tmp_path / "named.sqlite").returncode == 0
         assert list(disk.folder.iterdir()) == []

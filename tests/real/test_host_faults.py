@@ -274,7 +274,10 @@ def test_a_home_that_cannot_be_written(machine: Machine) -> None:
         runs = [machine.run("-p", TOLD, "--output-format", "json", MINUTEBOOK_OFF=off) for off in ("1", "0")]
         ended = [(run.code, run.text if run.output else "", run.errors) for run in runs]
         assert ended[0] == ended[1]
+        assert f"data folder: {machine.minutebook}: cannot be written: Read-only file system" in doctor(machine)
         disk.remount("rw")
+        later(machine)
+        turn(machine)
 
 
 # -- programs ------------------------------------------------------------------------------------------------------

@@ -80,8 +80,8 @@ def test_a_move_in_the_tree_opens_a_branch_and_compactions_know_where_they_are(p
         assert not [event for event in pi.events if event["type"] == "extension_error"]
 
 
-def test_forks_and_clones_keep_the_memory_that_they_share(pi_lab: PiLab) -> None:
-    """A clone has it all; a fork from an earlier prompt only what was known there; each goes its own way then."""
+def test_a_clone_keeps_the_memory_that_it_shares(pi_lab: PiLab) -> None:
+    """A clone has it all; each goes its own way then."""
     quiet(pi_lab)
     with pi_lab.rpc() as pi:
         for name in ("one", "two"):
@@ -98,6 +98,32 @@ def test_forks_and_clones_keep_the_memory_that_they_share(pi_lab: PiLab) -> None
         assert "Known of both." in pi.call("compact")["data"]["summary"]
         assert texts(pi_lab, first) == ["Prompt one", "Answer one", "Prompt two", "Answer two"]
     assert len(pi_lab.sessions()) == 2
+    assert pi_lab.processes("om-hook") == []
+
+
+def test_a_fork_from_an_earlier_prompt_has_what_was_known_before_it(pi_lab: PiLab) -> None:
+    quiet(pi_lab)
+    with pi_lab.rpc() as pi:
+        turn(pi_lab, pi, "one")
+        seen(pi_lab, "Answer one")
+        first = pi_lab.branch()
+        note(pi_lab, first, "Known of both.")
+        turn(pi_lab, pi, "two")
+        seen(pi_lab, "Answer two")
+        note(pi_lab, first, "Known of the first alone.")
+        forked = pi.call("fork", entryId=entry_of(pi, "Prompt two"))
+        assert forked["success"] and forked["data"]["text"].startswith("Prompt two")
+        for name in ("three", "four"):
+            turn(pi_lab, pi, name)
+        seen(pi_lab, "Answer four")
+        fork = pi_lab.branch()
+        assert (fork.parent, fork.fork) == (first.key, 2)
+        summary = pi.call("compact")["data"]["summary"]
+        assert "Known of both." in summary and "Known of the first alone." not in summary
+        assert texts(pi_lab, first)[2:] == ["Prompt two", "Answer two"]
+        assert texts(pi_lab, fork)[:4] == ["Prompt one", "Answer one", "Prompt three", "Answer three"]
+        assert pi_lab.agent.summaries == []
+    assert sorted(session.prompts for session in pi_lab.sessions()) == [2, 2]
     assert pi_lab.processes("om-hook") == []
 
 
