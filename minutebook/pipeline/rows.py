@@ -6,7 +6,7 @@ is malformed, naming the row and its field. Described in docs/formats.md.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -165,8 +165,8 @@ def source_of_row(row: Any) -> SourceEntry:
         role=given.one_of("role", ROLES),
         time=given.name("time", ""),
         parts=tuple(_part_of(part, given) for part in parts),
-        **_each(given.name, _ENTRY_TEXTS, ""),
-        **_each(given.flag, _ENTRY_FLAGS),
+        **_each(given.name, filter(given.row.__contains__, _ENTRY_TEXTS), ""),
+        **_each(given.flag, filter(given.row.__contains__, _ENTRY_FLAGS)),
         usage=_usage_of(given),
         raw=_raw_of(given),
         text_sha256=given.digest("text_sha256"),
@@ -212,7 +212,7 @@ def lengths_of_row(row: Any) -> Lengths:
     )
 
 
-def _each(read: Callable[..., Any], names: Sequence[str], *default: Any) -> dict[str, Any]:
+def _each(read: Callable[..., Any], names: Iterable[str], *default: Any) -> dict[str, Any]:
     return {name: read(name, *default) for name in names}
 
 

@@ -14,7 +14,7 @@ from minutebook.server.door import Door
 from minutebook.server.health import add_health_routes
 from minutebook.server.house import House
 from minutebook.server.refusals import Hidden, Refusal, log_failure, refusal_of
-from minutebook.server.routing import VISIT, Answer, Route, refusals
+from minutebook.server.routing import VISIT, Answer, Route, TakingRoute, refusals
 from minutebook.version import __version__
 
 ABOUT = "A team's box: laptops send what happened, workers remember it, and the memory comes back."
@@ -25,6 +25,7 @@ TAKING: Sequence[RouteRow] = (
     ("/v1/sources", taking.push_sources, shapes.LengthsAnswer),
     ("/v1/memory", taking.push_memory, shapes.LengthsAnswer),
 )
+IN_TURN = {"/v1/sources": TakingRoute}
 READING: Sequence[RouteRow] = (
     ("/v1/memory", reading.memory, shapes.EntriesAnswer),
     ("/v1/me", reading.me, shapes.MeAnswer),
@@ -64,12 +65,13 @@ def routes_of(house: House) -> FastAPI:
 
 
 def _add_routes(app: FastAPI) -> None:
-    def add(method: str, path: str, *more: int, **about: Any) -> None:
+    def add(method: str, path: str, *more: int, kind: type[Route] = Route, **about: Any) -> None:
         said = {"responses": refusals(*more), "tags": ["v1"], **about}
-        app.router.add_api_route(path, methods=[method], route_class_override=Route, **said)
+        app.router.add_api_route(path, methods=[method], route_class_override=kind, **said)
 
     for path, endpoint, answer in TAKING:
-        add("POST", path, 403, 409, 410, endpoint=endpoint, response_model=answer)
+        kind = IN_TURN.get(path, Route)
+        add("POST", path, 403, 409, 410, kind=kind, endpoint=endpoint, response_model=answer)
     add("POST", "/v1/lengths", endpoint=reading.many_lengths, response_model=shapes.ManyLengthsAnswer)
     for path, endpoint, answer in READING:
         add("GET", path, endpoint=endpoint, response_model=answer)

@@ -4,6 +4,7 @@ FastAPI finds the route and writes its description; what was asked is read here,
 no secret's way around the token, and one request costs one change of threads.
 """
 
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Annotated, Any, get_origin, get_type_hints
@@ -15,16 +16,21 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ValidationError
 
+from minutebook.errors import StoreBusy
 from minutebook.server.callers import Caller
+from minutebook.server.house import House
 from minutebook.server.refusals import Refusal, invalid
 from minutebook.server.shapes import ErrorAnswer, NoQuestion
 from minutebook.server.strictjson import BadJson, loads
 from minutebook.server.visits import Visit
 from minutebook.store import codec
+from minutebook.store.opening import WORKER_BUSY_SECONDS
 
 VISIT = "minutebook.visit"
 BODY = "minutebook.body"
 FIELDS_MAX = 20
+LINE_SECONDS = WORKER_BUSY_SECONDS
+"""So long a request waits for those before it to be taken in."""
 FAULTS_NAMED = 5
 
 _REASONS = {
@@ -77,9 +83,27 @@ class Route(APIRoute):
 
         async def handle(request: Request) -> Response:
             visit: Visit = request.scope[VISIT]
-            return await visit.house.threads.run(partial(run, visit, request.scope[BODY]))
+            return await self.at_desk(visit.house, partial(run, visit, request.scope[BODY]))
 
         return handle
+
+    async def at_desk(self, house: House, work: Callable[[], Response]) -> Response:
+        """Have it done where requests of this kind are."""
+        return await house.threads.run(work)
+
+
+class TakingRoute(Route):
+    """One that takes in sources. It waits in line for that, not for ever: another process may hold the store."""
+
+    async def at_desk(self, house: House, work: Callable[[], Response]) -> Response:
+        give_up_at = time.monotonic() + LINE_SECONDS
+
+        def in_turn() -> Response:
+            if time.monotonic() > give_up_at:
+                raise StoreBusy("others were taken in, or waited for the store, all the time; try again")
+            return work()
+
+        return await house.takers.run(in_turn)
 
 
 def _asked_by(endpoint: Callable[..., Any]) -> tuple[type[BaseModel], bool]:
