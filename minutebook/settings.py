@@ -58,7 +58,7 @@ def _setting(
     rule: Rule,
     sentence: str,
     *,
-    project: Literal["free", "lower", "trusted"] = "free",
+    project: Literal["free", "lower", "add", "trusted"] = "free",
     unset: str = "",
 ) -> Any:
     """A field of Settings together with what people are told about it."""
@@ -284,7 +284,7 @@ class Settings:
         WORDS,
         "Globs of what is kept out: a project's folder that matches is not recorded at all, and of a tool call that"
         " names a matching path neither arguments nor result are.",
-        project="trusted",
+        project="add",
     )
     box_url: str | None = _setting(
         None,

@@ -13,6 +13,7 @@ from minutebook.errors import BadSetting
 from minutebook.places import data_dir, global_settings_file, project_settings_file, read_settings_file
 from minutebook.records import Branch
 from minutebook.settings import BY_NAME, EXTRACTIVE, SETTINGS, ModelChoice, Refused, Setting, Settings
+from minutebook.settings_rules import are_harmless_globs
 from minutebook.trust import is_trusted
 
 Level = Literal["default", "global", "project", "environment", "flags"]
@@ -114,9 +115,13 @@ class _Reading:
             self.origins[name] = origin
 
     def put_from_file(self, name: str, checked: Any, origin: Origin, *, trusted: bool) -> None:
-        """Over what a lower level said, or held back until `om trust`."""
+        """Over what a lower level said, beside it where it only restricts, or held back until `om trust`."""
         if checked is None or trusted or _counts_without_trust(self, BY_NAME[name], checked):
             self.put(name, checked, origin)
+        elif BY_NAME[name].project == "add" and are_harmless_globs(checked):
+            below = self.values.get(name, ())
+            added = tuple(each for each in checked if each not in below)
+            self.put(name, (*below, *added) if added else None, origin)
         else:
             self.held_back.append(HeldBack(name, checked, origin))
 

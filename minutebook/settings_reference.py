@@ -16,8 +16,9 @@ variables, flags. A model is replaced as a whole.
 - The global file is `minutebook.toml` in the configuration folder (`~/.config/minutebook`, on macOS
   `~/Library/Application Support/minutebook`).
 - A project's file is `.minutebook.toml` in its root. Without `om trust` only the settings marked *yes* below count
-  from it; *not higher* means that it may lower the value, and raise it only when trusted. Trust ends when the file
-  changes.
+  from it; *not higher* means that it may lower the value, and raise it only when trusted; *adds* that its list comes
+  to what counts without it, and replaces that when trusted (up to 100 globs without trust, each with at most two
+  wildcards, one of them `**`). Trust ends when the file changes.
 - The variable of a setting is its name in capitals after `MINUTEBOOK_`: `MINUTEBOOK_OBSERVE_AFTER_TOKENS=5000`.
   For yes and no: 1, true, yes, on, 0, false, no, off. For a model: `provider/id`, `provider/id@thinking` or
   `extractive`. For a list of models: these, with commas between them.
@@ -43,7 +44,7 @@ thinking = "low"
 ```
 """
 
-_PROJECT = {"free": "yes", "lower": "not higher", "trusted": "no"}
+_PROJECT = {"free": "yes", "lower": "not higher", "add": "adds", "trusted": "no"}
 
 
 def reference_markdown() -> str:

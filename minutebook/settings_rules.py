@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -67,7 +67,8 @@ class Rule(NamedTuple):
 class Setting(NamedTuple):
     """One setting as people see it. project: what an untrusted project's file may do with it.
 
-    free: set it. lower: set it, but not above what it would be without. trusted: nothing before `om trust`.
+    free: set it. lower: set it, but not above what it would be without. add: add harmless globs to what it would be
+    without. trusted: nothing before `om trust`.
     unset: what happens when it is not set, for settings whose default is no value.
     """
 
@@ -75,7 +76,7 @@ class Setting(NamedTuple):
     default: Any
     rule: Rule
     sentence: str
-    project: Literal["free", "lower", "trusted"]
+    project: Literal["free", "lower", "add", "trusted"]
     unset: str
 
     @property
@@ -246,6 +247,20 @@ def _check_words(value: object) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)) or not all(isinstance(each, str) and each.strip() for each in value):
         raise Refused(_WORDS_ALLOWED)
     return tuple(value)
+
+
+_GLOBS_MOST, _GLOB_MOST_CHARACTERS = 100, 200
+
+
+def are_harmless_globs(globs: Sequence[str]) -> bool:
+    """Whether a stranger may set them: whether a path matches is known at once, however that path is made."""
+    return len(globs) <= _GLOBS_MOST and all(map(_is_harmless_glob, globs))
+
+
+def _is_harmless_glob(glob: str) -> bool:
+    """With more wildcards the time to match grows with a power of the path's length."""
+    stars = re.findall(r"\*+", glob)
+    return len(glob) <= _GLOB_MOST_CHARACTERS and len(stars) <= 2 and stars.count("*") >= len(stars) - 1
 
 
 _HOST_ALLOWED = 'a name or an address without a port, such as "127.0.0.1" or "0.0.0.0"'

@@ -1,5 +1,6 @@
 """Files, environment and flags: rows 003-111, 003-114 and 003-117 to 003-125."""
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -323,6 +324,27 @@ def test_an_untrusted_project_may_lower_the_daily_budget_only_003_123(files: Fil
     assert files.resolve().settings.budget_daily_usd == 1.5
     files.write("project", "budget_daily_usd = 2.5")
     assert (files.resolve().settings.budget_daily_usd, len(files.resolve().held_back)) == (2.0, 1)
+
+
+def test_an_untrusted_project_may_have_more_kept_out_003_123(files: Files) -> None:
+    """And never less: what a person keeps out of all projects stays out."""
+    files.write("global", 'ignore = ["*.pem", "~/clients"]')
+    path = files.write("project", '\nignore = ["secrets", "*.pem"]')
+    before, after = files.resolve(trusted=False), files.resolve(trusted=True)
+    assert before.settings.ignore == ("*.pem", "~/clients", "secrets") and before.held_back == ()
+    assert (before.origins["ignore"].file, before.origins["ignore"].line) == (path, 2)
+    assert after.settings.ignore == ("secrets", "*.pem")
+    files.write("project", "ignore = []")
+    nothing = files.resolve(trusted=False)
+    assert nothing.settings.ignore == ("*.pem", "~/clients") and nothing.origins["ignore"].level == "global"
+
+
+@pytest.mark.parametrize("globs", [["a*a*a*b"], ["a/**/**/b"], ["a" * 201], [f"secret-{at}" for at in range(101)]])
+def test_globs_that_take_long_to_match_wait_for_trust_003_123(files: Files, globs: list[str]) -> None:
+    files.write("project", f"ignore = {json.dumps(globs)}")
+    held = files.resolve(trusted=False)
+    assert held.settings.ignore == () and [each.name for each in held.held_back] == ["ignore"]
+    assert files.resolve(trusted=True).settings.ignore == tuple(globs)
 
 
 def test_what_needs_trust_003_123() -> None:

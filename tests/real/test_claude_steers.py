@@ -1,4 +1,4 @@
-"""Real Claude Code: what workers have for the model reaches it between two tools, once; what is for the person does not."""
+"""Real Claude Code: what workers have for the model reaches it between two tools, once; a notice is not for it."""
 
 from collections.abc import Iterator
 from pathlib import Path
