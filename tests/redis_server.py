@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 BINARY = shutil.which("redis-server")
-START_SECONDS = 20.0
+START_SECONDS = 60.0
 DATABASES = 10_000
 """One for each test: nobody has to wait for another's flush."""
 

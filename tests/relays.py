@@ -9,7 +9,7 @@ from minutebook.hosts.relay import Relay
 
 FAKE = {"provider": "fake", "id": "fake-main", "window": 128_000, "max_tokens": 4_096, "reasoning": False}
 Reply = Callable[[dict[str, Any]], Mapping[str, Any] | None]
-WAIT = 10.0
+WAIT = 60.0
 
 
 class Extension:

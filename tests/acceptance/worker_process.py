@@ -1,17 +1,18 @@
-"""A worker in a process of its own: python worker_process.py STORE MARKS [slow=SECONDS] [idle=SECONDS] [ahead=SECONDS].
+"""A worker in a process of its own: python worker_process.py STORE MARKS [NAME=SECONDS] ….
 
-Each run of its mind appends one line to the file MARKS. slow: the mind then sleeps for so long. ahead: the clock of its
-machine is wrong by so much. It has leases of a second.
+Each run of its mind appends one line to the file MARKS. slow: the mind then sleeps for so long. idle: it leaves after
+so long. stop: it waits so long for its jobs when it is told to stop. ahead: the clock of its machine is wrong by so
+much. lease: of a job, by default a second.
 """
 
 import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from minutebook.records import Branch
 from minutebook.settings import Settings
 from minutebook.workers.contract import Desk, Mind
 from minutebook.workers.foreground import run_worker
@@ -56,10 +57,6 @@ class MarkingMind:
         desk.record([{"id": record.id} for record in reversed(batch.records)])
 
 
-def settings_for(branch: Branch) -> Settings:
-    return SETTINGS
-
-
 def set_clock(ahead: float) -> None:
     real = time.time
     time.time = lambda: real() + ahead
@@ -69,6 +66,7 @@ def main(arguments: Sequence[str]) -> int:
     store, marks, *words = arguments
     options = dict(word.partition("=")[::2] for word in words)
     mind: Mind = MarkingMind(Path(marks), slow=float(options.get("slow") or 0))
+    settings = replace(SETTINGS, lease_seconds=int(options.get("lease") or SETTINGS.lease_seconds))
     idle = options.get("idle")
     if "ahead" in options:
         set_clock(float(options["ahead"]))
@@ -77,7 +75,7 @@ def main(arguments: Sequence[str]) -> int:
         until_idle="until-idle" in options,
         idle_exit_seconds=float(idle) if idle else None,
         minds=lambda role, settings, branch: mind,
-        settings_for=settings_for,
+        settings_for=lambda branch: settings,
         stop_seconds=float(options.get("stop") or 30),
     )
 

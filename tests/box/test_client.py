@@ -254,11 +254,14 @@ def test_a_broken_connection_is_tried_again_and_then_an_outage(box: RawBox, clie
 
 
 def test_a_box_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
-    with BoxClient(Access(url, TOKEN), tries=1) as client, pytest.raises(BoxUnreachable, match=f"^{url}: does not ans"):
-        client.me()
+    with socket.socket() as held:  # bound, so that nobody else gets the port meanwhile, and not listening
+        held.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{held.getsockname()[1]}"
+        with (
+            BoxClient(Access(url, TOKEN), tries=1) as client,
+            pytest.raises(BoxUnreachable, match=f"^{url}: does not ans"),
+        ):
+            client.me()
 
 
 def test_silence_and_trickles_end(box: RawBox, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,14 +269,14 @@ def test_silence_and_trickles_end(box: RawBox, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(client_module, "SILENCE_SECONDS", 0.2)
     released = threading.Event()
     box.default = lambda connection: bool(released.wait(20)) and None
-    with BoxClient(Access(box.url, TOKEN), tries=1) as client:
-        with pytest.raises(BoxUnreachable):
-            client.me()
-        monkeypatch.setattr(client_module, "ANSWER_SECONDS", -1.0)
-        box.default = trickle
-        with pytest.raises(BoxUnreachable, match="took longer"):
-            client.me()
+    with BoxClient(Access(box.url, TOKEN), tries=1) as client, pytest.raises(BoxUnreachable):
+        client.me()
     released.set()
+    monkeypatch.undo()
+    monkeypatch.setattr(client_module, "ANSWER_SECONDS", -1.0)
+    box.default = trickle
+    with BoxClient(Access(box.url, TOKEN), tries=1) as client, pytest.raises(BoxUnreachable, match="took longer"):
+        client.me()
 
 
 def test_no_log_line_holds_the_token(box: RawBox, client: BoxClient, caplog: pytest.LogCaptureFixture) -> None:

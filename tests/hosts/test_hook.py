@@ -5,12 +5,12 @@ import os
 import stat
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hookkit import OM_HOOK, Agent
+from hookkit import OM_HOOK, PATIENCE_SECONDS, Agent, patient
 
 from minutebook.hosts import bell, slotfile
 from minutebook.hosts.hook import ACTIONS, AGENT, ANSWER, ENDED, RING, NotForUs, command, slot_output, walk
@@ -196,13 +196,18 @@ def test_the_other_parts_are_slices_of_what_was_handed_over(agent: Agent) -> Non
 
 
 def test_a_part_that_comes_first_waits_for_the_composition(agent: Agent) -> None:
-    with agent.start_hook("claude-code", "SessionStart", "--part", "2") as waiting:
+    with start_part(agent, 2) as waiting:
         assert waiting.stdin is not None
         waiting.stdin.write(json.dumps(agent.payload(source="compact")).encode())
         bell.write_handover(agent.store, "claude_code", agent.session, ["one", "two"])
         first_has_ended(agent)
-        output, _ = waiting.communicate(timeout=30)
+        output, _ = waiting.communicate(timeout=PATIENCE_SECONDS)
         assert (waiting.returncode, output) == (0, b"two")
+
+
+def start_part(agent: Agent, number: int) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    program = patient(part_seconds=25)
+    return agent.start_hook("claude-code", "SessionStart", "--part", str(number), program=program)
 
 
 def first_has_ended(agent: Agent) -> None:
@@ -213,20 +218,17 @@ def test_parts_end_in_their_order_however_they_were_started(agent: Agent) -> Non
     """Claude Code puts what they print in the order in which they end."""
     bell.write_handover(agent.store, "claude_code", agent.session, ["one", "two", "three", "four"])
     with ExitStack() as stack:
-        hooks = {
-            number: stack.enter_context(agent.start_hook("claude-code", "SessionStart", "--part", str(number)))
-            for number in (4, 3, 2)
-        }
+        hooks = {number: stack.enter_context(start_part(agent, number)) for number in (4, 3, 2)}
         for hook in hooks.values():
             assert hook.stdin is not None
             hook.stdin.write(json.dumps(agent.payload(source="compact")).encode())
             hook.stdin.close()
         first_has_ended(agent)
-        ended: list[int] = []
-        while len(ended) < 3:
-            ended += [number for number, hook in hooks.items() if number not in ended and hook.poll() is not None]
-        said = [hooks[number].stdout.read() for number in ended]
-    assert (ended, said) == ([2, 3, 4], [b"two", b"three", b"four"])
+        while any(hook.returncode is None for hook in hooks.values()):
+            ended = next((number for number, hook in hooks.items() if hook.returncode is None and hook.poll() == 0), 2)
+            assert all(hooks[before].poll() == 0 for before in range(2, ended)), f"{ended} ended first"
+        said = [hooks[number].stdout.read() for number in (2, 3, 4)]
+    assert said == [b"two", b"three", b"four"]
 
 
 def test_a_part_does_not_wait_forever_for_the_one_before(agent: Agent) -> None:
@@ -290,14 +292,17 @@ def test_each_event_has_something_to_do() -> None:
         assert all(does and (set(does) & {RING, ENDED, AGENT}) for does in events.values())
 
 
-def test_the_script_is_installed() -> None:
+def test_the_script_is_installed(agent: Agent) -> None:
     assert OM_HOOK.stat().st_mode & stat.S_IXUSR
+    done = subprocess.run([OM_HOOK], capture_output=True, env=agent.environment)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"") and len(agent.log) == 1
 
 
 SLOW = """
 import sys, time
 from minutebook.hosts import answering, hook
-answering.answer = lambda *words: time.sleep(30)
+answering.answer = lambda *words: time.sleep(60)
+hook.LIMIT_SECONDS = 3
 sys.argv = ["om-hook", "claude-code", "UserPromptSubmit"]
 hook.main()
 """

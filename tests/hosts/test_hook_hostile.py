@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hookkit import OM_HOOK, PATIENCE_SECONDS, Agent
+from hookkit import PATIENCE_SECONDS, Agent, patient
 
 from minutebook.hosts import slotfile
 from minutebook.hosts.bell import safe_name, slot_path
@@ -127,7 +127,7 @@ def test_a_payload_of_many_megabytes_is_read_to_its_end(agent: Agent) -> None:
 
 def test_a_payload_without_end_is_left_after_a_second(agent: Agent) -> None:
     """The bell rings all the same: the session stands at its beginning."""
-    with agent.listening(), agent.start_hook("claude-code", "Stop") as hook:
+    with agent.listening(), agent.start_hook("claude-code", "Stop", program=patient(3)) as hook:
         assert hook.stdin is not None
         written = 0
         try:
@@ -142,7 +142,7 @@ def test_a_payload_without_end_is_left_after_a_second(agent: Agent) -> None:
 
 
 def test_a_stdin_that_stays_open_rings_at_once_and_is_left_after_a_second(agent: Agent) -> None:
-    with agent.listening(), agent.start_hook("claude-code", "Stop") as hook:
+    with agent.listening(), agent.start_hook("claude-code", "Stop", program=patient(3)) as hook:
         assert hook.stdin is not None
         hook.stdin.write(json.dumps(agent.payload()).encode())
         while not agent.bells and hook.poll() is None:
@@ -166,10 +166,10 @@ def test_closed_handles_are_no_others(agent: Agent, closed: tuple[int, ...]) -> 
     """What the hook opens first must not take the place of its stdin or stdout."""
     agent.say("hello")
     words = " ".join(f"{handle}{'<' if handle == 0 else '>'}&-" for handle in closed)
-    script = f'"$0" claude-code UserPromptSubmit {words}'
+    script = f'"$0" "$@" claude-code UserPromptSubmit {words}'
     with agent.listening():
         done = subprocess.run(
-            ["sh", "-c", script, str(OM_HOOK)],
+            ["sh", "-c", script, *patient()],
             input=json.dumps(agent.payload()).encode(),
             env=agent.environment,
             capture_output=True,
@@ -181,7 +181,7 @@ def test_closed_handles_are_no_others(agent: Agent, closed: tuple[int, ...]) -> 
 
 def test_an_agent_that_does_not_listen_is_no_error(agent: Agent) -> None:
     slotfile.add(slot_path(agent.store, "claude_code", agent.session), {"kind": "steer", "text": "x" * 100_000})
-    with agent.listening(), agent.start_hook("claude-code", "UserPromptSubmit") as hook:
+    with agent.listening(), agent.start_hook("claude-code", "UserPromptSubmit", program=patient()) as hook:
         assert hook.stdin is not None and hook.stdout is not None
         hook.stdout.close()
         hook.stdin.write(json.dumps(agent.payload()).encode())

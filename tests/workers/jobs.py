@@ -19,7 +19,7 @@ from minutebook.workers.runner import Ran, run_job
 
 BACKENDS = ("sqlite", "redis")
 ROLES = ("observer", "reflector", "digester", "dropper")
-WAIT = 30
+WAIT = 60
 OFF = DebugLog(False, Path())
 SMALL = Settings(observe_after_tokens=50, reflect_after_tokens=10_000, flush_min_tokens=40, retry_first_seconds=5)
 
@@ -93,7 +93,7 @@ class Gate:
 
     def __call__(self, batch: Any, desk: Desk) -> None:
         self.entered.set()
-        assert self.open.wait(30)
+        assert self.open.wait(WAIT)
         self._then(batch, desk)
 
 

@@ -43,10 +43,10 @@ def test_a_worker_killed_in_a_job_is_replaced_and_it_is_recorded_once(
 def test_machines_whose_clocks_are_two_hours_apart_keep_each_others_leases(
     store: Store, redis_url: str, tmp_path: Path
 ) -> None:
-    """A lease of a second is kept for three, and ends soon after its worker is gone: by the server's clock alone."""
+    """A lease of four seconds is kept for six: by the server's clock alone."""
     branch = session_of_entries(store, 4)
     told = tmp_path / "marks"
-    with worker(redis_url, "slow=3", f"ahead={HOUR}", marks=told) as ahead:
+    with worker(redis_url, "slow=6", "lease=4", f"ahead={HOUR}", marks=told) as ahead:
         until(lambda: marks(told))
         with worker(redis_url, f"ahead=-{HOUR}", marks=told) as behind:
             until(lambda: contents(memory_of(store, branch)))
@@ -66,8 +66,8 @@ def test_what_a_worker_of_a_machine_with_a_wrong_clock_held_is_free_when_its_lea
     told = tmp_path / "marks"
     with worker(redis_url, "slow=1000", f"ahead={HOUR}", marks=told) as ahead:
         until(lambda: marks(told))
-        (state,) = store.jobs()
-        assert 0 < state.lease_ends - store.now() <= 1.0
+        # Of this moment by the server's clock, and renewed; on a busy machine sometimes late.
+        until(lambda: 0 < store.jobs()[0].lease_ends - store.now() <= 1.0)
         ahead.send_signal(signal.SIGKILL)
         ahead.wait()
     with worker(redis_url, "until-idle", f"ahead=-{HOUR}", marks=told) as behind:
