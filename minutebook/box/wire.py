@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from minutebook.errors import BadInput
+from minutebook.pipeline.hashed import is_other_text
 from minutebook.pipeline.rows import (
     Lengths,
     branch_of_row,
@@ -86,8 +87,12 @@ def memory_page(answer: Mapping[str, Any], *, branch: str, after: int, limit: in
 def sources_page(
     answer: Mapping[str, Any], *, branch: str, after: int, limit: int
 ) -> tuple[list[SourceEntry], Lengths]:
-    """GET /v1/sources, likewise."""
-    return _page(answer, source_of_row, "position", branch, after, limit), lengths(_field(answer, "lengths", dict))
+    """GET /v1/sources, likewise, each with the words of which its hash was taken."""
+    entries = _page(answer, source_of_row, "position", branch, after, limit)
+    for at, entry in enumerate(entries, start=after):
+        if is_other_text(entry):
+            raise Rubbish(f"other words in entry {at} of {branch} than its hash is of: they were changed on the box")
+    return entries, lengths(_field(answer, "lengths", dict))
 
 
 def sessions(answer: Mapping[str, Any]) -> Sessions:

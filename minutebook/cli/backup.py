@@ -12,10 +12,12 @@ from minutebook.cli.exporting import written_file
 from minutebook.cli.options import JSON, placed
 from minutebook.cli.place import Place
 from minutebook.cli.showing import counted, harmless, remark, write, write_json
-from minutebook.errors import BadInput
+from minutebook.errors import BadInput, StoreCorrupt
 from minutebook.pipeline.exportfile import Memories, Sources, read_blocks
 from minutebook.pipeline.exporting import as_lines, export_rows, select
+from minutebook.pipeline.hashed import is_other_text
 from minutebook.pipeline.sessions import Session
+from minutebook.records import SourceEntry
 from minutebook.store.sqlite import SqliteStore
 from minutebook.store.sqlite_file import translated
 from minutebook.store.sqlite_upkeep import examine
@@ -38,7 +40,9 @@ def backup(place: Place, target: Path, verify: bool, force: bool, as_json: bool)
     om backup --verify ~/backups/minutebook-20260502-103000.sqlite
     """
     if verify:
-        _report(target, as_json, "whole")
+        _report(target, as_json, "whole", damaged := Damaged())
+        if damaged.places:
+            raise StoreCorrupt(f"{target}: {damaged}: take another backup")
         return
     source = place.store
     target = target.absolute()
@@ -49,7 +53,9 @@ def backup(place: Place, target: Path, verify: bool, force: bool, as_json: bool)
     else:
         _export(place, file, force)
         remark("om: a store on a server is written as an export; tokens, accounts and counts of runs are not in it")
-    _report(file, as_json, "written and checked")
+    _report(file, as_json, "written and checked", damaged := Damaged())
+    if damaged.places:
+        remark(f"om: {damaged}: the store itself has them so; an older backup may have the right words")
 
 
 def _file_in(target: Path, suffix: str) -> Path:
@@ -75,7 +81,7 @@ def _copy(source: SqliteStore, file: Path, force: bool) -> None:
     beside = Path(name)
     try:
         source.copy_to(beside)
-        examine(beside)
+        examine(beside, lambda where, entry: None)  # its words are looked at by the report
         with translated(file):
             _to_disk(beside)
             if force:
@@ -114,25 +120,42 @@ def _export(place: Place, file: Path, force: bool) -> None:
             lines.write(line)
 
 
-def _report(file: Path, as_json: bool, what: str) -> None:
+class Damaged:
+    """Source entries whose words are not those that came in. places: where they stand."""
+
+    def __init__(self) -> None:
+        self.places: list[str] = []
+
+    def look(self, where: str, entry: SourceEntry) -> None:
+        """Note an entry that is damaged."""
+        if is_other_text(entry):
+            self.places.append(where)
+
+    def __str__(self) -> str:
+        count = counted(len(self.places), "source entry has", "source entries have")
+        return f"{count} other words than came in, by its hash: {self.places[0]}"
+
+
+def _report(file: Path, as_json: bool, what: str, damaged: Damaged) -> None:
     with translated(file):
         size = file.stat().st_size
         with file.open("rb") as opened:
             is_export = opened.read(1) == b"{"
-    found = _counts_of_export(file) if is_export else examine(file)
+    found = _counts_of_export(file, damaged) if is_export else examine(file, damaged.look)
     if as_json:
-        write_json({"file": str(file), "bytes": size, **found})
+        write_json({"file": str(file), "bytes": size, **found, "damaged": len(damaged.places)})
         return
     held = [
         counted(found["sessions"], "session"),
         counted(found["sources"], "source entry", "source entries"),
         counted(found["memory"], "memory entry", "memory entries"),
     ]
+    what = f"{what}, but not its words" if damaged.places else what
     kind = "an export" if is_export else f"format {found['format']}"
     write(harmless(f"{file}: {what}: {', '.join(held)}; {kind}, {size / 1024**2:,.1f} MB"))
 
 
-def _counts_of_export(file: Path) -> dict[str, int]:
+def _counts_of_export(file: Path, damaged: Damaged) -> dict[str, int]:
     """Read every row; BadInput where one is missing or wrong."""
     counts = {"sessions": 0, "sources": 0, "memory": 0}
     with file.open("rb") as lines:
@@ -142,6 +165,8 @@ def _counts_of_export(file: Path) -> dict[str, int]:
                     counts["sessions"] += 1
                 case Sources():
                     counts["sources"] += len(block.entries)
+                    for at, entry in enumerate(block.entries, start=block.at):
+                        damaged.look(f"entry {at} before line {block.line}", entry)
                 case Memories():
                     counts["memory"] += len(block.entries)
     return counts

@@ -1,9 +1,11 @@
 """What an operator does with the SQLite file: a copy while it is used, a check of a copy, writing it anew."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from minutebook.errors import StoreCorrupt
+from minutebook.records import SourceEntry
 from minutebook.store import codec
 from minutebook.store.kernel import Stored
 from minutebook.store.sqlite_file import Connection, Database, check_ours, connect, first_value, text_of, translated
@@ -50,9 +52,10 @@ class Upkeep(Database):
                 fresh.close()
 
 
-def examine(path: Path) -> dict[str, int]:
+def examine(path: Path, look: Callable[[str, SourceEntry], object]) -> dict[str, int]:
     """Check every page and read every record of a store's file that nobody has open; what it holds.
 
+    look: given each source entry, and where it stands for people.
     Raises StoreCorrupt, StoreTooNew.
     """
     with translated(path):
@@ -63,13 +66,13 @@ def examine(path: Path) -> dict[str, int]:
             said = " ".join(first_value(connection, "PRAGMA integrity_check(1)").split())
             if said != "ok" or not first_value(connection, "PRAGMA application_id"):
                 raise StoreCorrupt(f"{path}: {said if said != 'ok' else 'an empty file'}: take another backup")
-            _read_records(connection, path)
+            _read_records(connection, path, look)
             return {name: first_value(connection, sql) or 0 for name, sql in EXAMINED.items()}
         finally:
             connection.close()
 
 
-def _read_records(connection: Connection, path: Path) -> None:
+def _read_records(connection: Connection, path: Path, look: Callable[[str, SourceEntry], object]) -> None:
     """SQLite has no checksums: a page may be in order although the record in it is not."""
     sql = (
         "SELECT name, position, item.id, kind, weight, item.total, body FROM item"
@@ -77,11 +80,11 @@ def _read_records(connection: Connection, path: Path) -> None:
     )
     for name, position, id, kind, weight, total, body in connection.execute(sql):
         stored = Stored(position, text_of(id), text_of(kind), weight, total, text_of(body))
+        where = f"entry {position} of {text_of(name)[2:]!r}"
         try:
             if text_of(name).startswith("s:"):
-                codec.source_entry(stored)
+                look(where, codec.source_entry(stored))
             else:
                 codec.memory_entry(text_of(name)[2:], stored)
         except (StoreCorrupt, TypeError, ValueError, LookupError) as error:
-            where = f"entry {position} of {text_of(name)[2:]!r}"
             raise StoreCorrupt(f"{path}: {where} cannot be read ({error}): take another backup") from error

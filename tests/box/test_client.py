@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from builders import say
 from raw_box import RawBox, answer, endless
 
 from minutebook.box import client as client_module
 from minutebook.box.access import Access
 from minutebook.box.client import BoxClient, Leaving
 from minutebook.errors import BadSetting, BoxDiverged, BoxFailed, BoxRefused, BoxUnreachable
-from minutebook.pipeline.rows import Lengths, lengths_row, memory_row
-from minutebook.records import OBSERVATIONS, MemoryEntry
+from minutebook.pipeline.placing import with_hash
+from minutebook.pipeline.rows import Lengths, lengths_row, memory_row, source_row
+from minutebook.records import OBSERVATIONS, MemoryEntry, SourceEntry
 
 TOKEN = "mb_0123abcd_secretsecretsecret"
 LENGTHS = Lengths(sources=3, sources_tip="e3", memory=2, memory_tip="m2", marks={"observer": 3}, boxed=True)
@@ -195,6 +197,19 @@ def test_a_page_with_one_wrong_thing_is_not_taken_at_all(box: RawBox, client: Bo
     box.default = answer(wrong)
     with pytest.raises(BoxFailed, match="/v1/memory answered with"):
         client.memory("b", 0, 10)
+
+
+def test_words_that_the_box_changed_are_refused(box: RawBox, client: BoxClient) -> None:
+    """Its hash came with the entry when it was sent, and lies beside the words there."""
+    told = with_hash(say("the port is 8443", id="e1"))
+    assert isinstance(told, SourceEntry)
+    right = source_row("neutral:s1", 0, told)
+    lengths = lengths_row(LENGTHS)
+    wrong = {**right, "parts": [{"kind": "text", "text": "the port is 9443"}]}
+    box.script += [answer({"entries": [row], "lengths": lengths}) for row in (right, wrong)]
+    assert client.sources("neutral:s1", 0, 5)[0] == [told]
+    with pytest.raises(BoxFailed, match="other words in entry 0 of neutral:s1 than its hash is of"):
+        client.sources("neutral:s1", 0, 5)
 
 
 def test_lengths_of_something_else_are_refused(box: RawBox, client: BoxClient) -> None:

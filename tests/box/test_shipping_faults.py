@@ -1,6 +1,7 @@
 """What one broken thing harms when laptops and their box exchange: a session, a box, a token, a store."""
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,9 @@ from minutebook.pipeline.notices import read_notices
 from minutebook.pipeline.purged import forget_tombstone
 from minutebook.pipeline.readings import read_state
 from minutebook.pipeline.sessions import load_session
+from minutebook.records import Part
 from minutebook.server.tokens import revoke_token
+from minutebook.store import codec
 from minutebook.store.kernel import Item, Store
 from minutebook.store.opening import open_store
 
@@ -34,6 +37,24 @@ def test_one_broken_session_holds_up_no_other(laptops: Laptops, box: Store) -> N
     assert list(report.failed) == ["neutral:s2"] and not report.failure
     assert ids_of(box, BOXED) and ids_of(box, "alice~neutral:s3")
     assert list(laptop.sync().failed) == ["neutral:s2"]
+
+
+def test_a_box_that_tells_other_words_is_not_believed(laptops: Laptops, box: Store) -> None:
+    """As where its disk is bad, or somebody wrote in its store: that session stays out, with a line, others come."""
+    one, other = laptops("a"), laptops("b")
+    one.deliver([say("the port is 8443", id="e1"), say("so be it", id="e2")])
+    one.deliver([say("all is well", id="f1")], "s2")
+    one.in_step()
+    entries = [codec.source_entry(each) for each in box.read(f"s:{BOXED}")]
+    entries[0] = replace(entries[0], parts=(Part(kind="text", text="the port is 9443"),))
+    box.append(f"s:{BOXED}", [codec.source_item(each, 1) for each in entries], anew=True, expect_length=2)
+    report = other.sync()
+    assert list(report.failed) == [KEY] and not report.failure
+    assert (
+        "other words in entry 0 of neutral:s1 than its hash is of: they were changed on the box" in report.failed[KEY]
+    )
+    assert keys_of(other.store).keys() == {"neutral:s2"}
+    one.in_step()  # where the right words are, nothing is asked for
 
 
 def test_what_diverged_goes_on_alone_and_says_so(laptops: Laptops, box: Store) -> None:
