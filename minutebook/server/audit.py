@@ -1,4 +1,4 @@
-"""Who read what: one line of JSON for each read, in a file that only its owner may read.
+"""Who read what: one line of JSON for each read, in a file that only its owner may read; and who came without a token.
 
 A line that cannot be written does not stop the answer; it is said once on stderr, and counted.
 """
@@ -38,10 +38,24 @@ class AuditLog:
         self._failing = False
 
     def note(
-        self, *, at: float, request_id: str, token: str, user: str, route: str, about: str, count: int, status: int
+        self,
+        *,
+        at: float,
+        request_id: str,
+        token: str,
+        user: str = "",
+        route: str,
+        about: str = "",
+        count: int = 0,
+        status: int,
+        address: str = "",
     ) -> None:
-        """One read. about: the branch or session that was asked for; count: entries or records given."""
+        """One read. about: the branch or session that was asked for; count: entries or records given.
+
+        address: of a client whose token was not valid.
+        """
         row = {"time": iso_time(at), "request_id": request_id, "token": token, "user": user, "route": route}
+        row |= {"address": address} if address else {}
         line = codec.to_json({**row, "about": about, "count": count, "status": status})
         try:
             with self._lock:

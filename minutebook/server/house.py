@@ -13,6 +13,8 @@ from minutebook.settings import Settings
 from minutebook.store.kernel import Store
 
 THREADS = 16
+STRANGERS_NOTED = 100
+"""So many addresses without a valid token are noted in a minute, each once: a flood does not fill the audit log."""
 TAKERS = 4
 TAKERS_OF_FILE = 1
 """A file is written to by one at a time anyway; threads that parse meanwhile take the interpreter from that one."""
@@ -34,6 +36,12 @@ class House:
     threads: Threads
     takers: Threads
     clock: Callable[[], float] = field(default=time.time)
+    _strangers: tuple[RateLimit, RateLimit] = field(default_factory=lambda: (RateLimit(1), RateLimit(STRANGERS_NOTED)))
+
+    def notes_stranger(self, address: str) -> bool:
+        """Whether a request without a valid token is noted: the first of its address in a minute, and not too many."""
+        own, all_of_them = self._strangers
+        return not own.wait_seconds(address) and not all_of_them.wait_seconds("")
 
     def check_store(self) -> None:
         """Raise StoreGone where the store was removed while it is open: nobody's token is wrong then."""

@@ -134,6 +134,12 @@ def token_of(store: Store, text: str, *, clock: Callable[[], float] = time.time)
     return token if token and same and token.is_valid_at(clock()) else None
 
 
+def id_named_by(text: str) -> str:
+    """The id in a token's text, valid or not; "" in anything else."""
+    found = _TOKEN.fullmatch(text)
+    return found[1] if found else ""
+
+
 def share(store: Store, project: str) -> None:
     """From now on every token that covers the project reads all sessions of it."""
     store.put(Put(SHARES, checked_project(project), codec.to_json({"v": codec.VERSION, "at": store.now()})))

@@ -1,8 +1,8 @@
 """One request on its way through the door: its id, its headers, its body within limits, and its answer."""
 
 import asyncio
+import random
 import re
-import secrets
 import sys
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -13,7 +13,7 @@ from minutebook.server.callers import Caller
 from minutebook.server.house import House
 from minutebook.server.limits import is_loopback
 from minutebook.server.refusals import Refusal
-from minutebook.server.tokens import token_of
+from minutebook.server.tokens import id_named_by, token_of
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -43,6 +43,7 @@ GIVE_A_TOKEN = "give a token that is valid: Authorization: Bearer mb_…"
 ONCE = (b"host", b"authorization", b"content-length", b"content-type", b"transfer-encoding")
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_IDS = random.Random()  # of names, no secrets; a call to the system would leave the interpreter to the other threads
 _LENGTH = re.compile(rb"[0-9]{1,15}")
 
 
@@ -70,7 +71,7 @@ class Visit:
 
     def __post_init__(self) -> None:
         given = self.header(b"x-request-id")
-        self.id = given.decode() if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        self.id = given.decode() if _REQUEST_ID.fullmatch(given) else f"{_IDS.getrandbits(64):016x}"
 
     @property
     def method(self) -> str:
@@ -96,6 +97,7 @@ class Visit:
             if token is None:
                 if is_bearer:
                     self.house.check_store()
+                self._note_stranger(id_named_by(text.strip()))
                 raise Refusal(401, "unauthorized", GIVE_A_TOKEN, {"WWW-Authenticate": "Bearer"})
             wait = self.house.rate.wait_seconds(token.id)
             if wait:
@@ -103,6 +105,18 @@ class Visit:
                 raise Refusal(429, "too_many", "too many requests for this token in a minute", later)
             self._caller = Caller(self.house, token, self.id, self.route)
         return self._caller
+
+    def _note_stranger(self, token_id: str) -> None:
+        address = (self.scope.get("client") or ("",))[0]
+        if self.house.notes_stranger(address):
+            self.house.audit.note(
+                at=self.house.clock(),
+                request_id=self.id,
+                token=token_id,
+                route=self.route,
+                status=401,
+                address=address or "unknown",
+            )
 
     def has_large_body(self) -> bool:
         """Whether the body is one that is read only for a valid token; one of unknown length is."""

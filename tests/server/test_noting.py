@@ -3,7 +3,8 @@
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,11 @@ from doors import RunningDoor, laptop_session, push, some_entries
 from minutebook.pipeline.boxkeys import box_key
 from minutebook.pipeline.branches import load_branch
 from minutebook.server import tracing
+from minutebook.server.house import STRANGERS_NOTED, opened_house
+from minutebook.server.tokens import revoke_token
+from minutebook.settings import Settings
 from minutebook.store.kernel import Job
+from minutebook.store.sqlite import SqliteStore
 
 NOT_NOTED = ("/v1/me", "/v1/lengths")
 """They tell nothing of what a session holds."""
@@ -57,6 +62,31 @@ def test_a_read_that_was_refused_is_noted(door: RunningDoor, alice: str) -> None
     door.get("/v1/view", alice, branch="bob~claude_code:s1")
     row = rows_of(door)[-1]
     assert (row["about"], row["count"], row["status"]) == ("bob~claude_code:s1", 0, 404)
+
+
+def test_a_request_without_a_valid_token_is_noted_once_a_minute(tmp_path: Path) -> None:
+    """By its address and the id of the token, never by the secret; a flood of them does not fill the log."""
+    audit = tmp_path / "audit.jsonl"
+    settings = Settings(audit_file=str(audit))
+    with closing(SqliteStore(tmp_path / "box.sqlite")) as store, RunningDoor(store, audit, settings) as door:
+        revoked = door.token()
+        revoke_token(store, revoked.split("_")[1])
+        first = door.get("/v1/sessions", revoked)
+        for wrong in ("", "rubbish", f"{revoked[:-1]}-", revoked):
+            assert door.get("/v1/me", wrong).status == 401
+        (row,) = rows_of(door)
+        told = {"address": "127.0.0.1", "status": 401, "user": "", "token": revoked.split("_")[1]}
+        assert {name: row[name] for name in told} == told
+        assert (row["route"], row["request_id"]) == ("/v1/sessions", first.headers["x-request-id"])
+        assert revoked[16:] not in door.audit.read_text()
+        assert door.get("/v1/sessions", door.token()).status == 200
+        assert [each["status"] for each in rows_of(door)] == [401, 200]
+
+
+def test_strangers_from_many_places_are_noted_up_to_a_limit(door: RunningDoor) -> None:
+    with opened_house(door.store, door.settings) as house:
+        noted = [house.notes_stranger(f"10.0.{at // 250}.{at % 250}") for at in range(500)]
+    assert noted == [True] * STRANGERS_NOTED + [False] * (500 - STRANGERS_NOTED)
 
 
 # -- metrics -------------------------------------------------------------------------------------------------------
