@@ -3,17 +3,19 @@
 An extract is cut only between a tool call's result and the next call, so that no call stands without its result.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
 from minutebook.pipeline.quoting import harmless
 from minutebook.pipeline.sourcetext import entry_text
-from minutebook.records import UNOBSERVED, Placed
+from minutebook.records import UNOBSERVED, Placed, SourceEntry
 from minutebook.tokens import estimate_tokens
 
 LINE_CHARACTERS = {"user": 1_200, "assistant": 600, "tool_result": 240, "custom": 240, "branch_summary": 600}
 MARK = " […{cut:,} characters…] "
+COMMANDS_OF_A_HOST = ("local_command", "meta")
 TYPED_SHARE = 3 / 4
 """What typed prompts may take of an extract before the newest other entries are served."""
 
@@ -77,7 +79,28 @@ def extract_lines(entries: Sequence[Placed], max_tokens: int, *, unread: int = 0
 
 def _says_something(placed: Placed) -> bool:
     entry = placed.entry
-    return not is_unobserved(placed) and (entry.role == "tool_result" or bool(entry_text(entry).strip()))
+    if is_unobserved(placed):
+        return False
+    if entry.role == "tool_result":
+        return True
+    text = entry_text(entry)
+    return bool(text.strip()) and not is_command_echo(entry, text)
+
+
+def is_command_echo(entry: SourceEntry, text: str) -> bool:
+    """Whether it is only what Claude Code writes down of its own commands, such as /compact, and what they printed.
+
+    A command's arguments may be a person's words, so it is not where there are any.
+    """
+    if entry.role != "custom" or entry.custom_type not in COMMANDS_OF_A_HOST:
+        return False
+    rest = text.lstrip()
+    while rest:
+        found = re.match(r"<(command-[a-z]+|local-command-[a-z]+)>(.*?)</\1>\s*", rest, re.DOTALL)
+        if not found or (found[1] == "command-args" and found[2].strip()):
+            return False
+        rest = rest[found.end() :]
+    return True
 
 
 def _hidden_line(count: int) -> str:

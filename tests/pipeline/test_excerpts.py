@@ -59,6 +59,30 @@ def test_a_failed_tool_is_marked_003_075() -> None:
     assert lines == ['- assistant (k): [call Bash {"command":"make"}]', "- tool_result Bash (error) (f): boom"]
 
 
+NO_WORDS = "<command-args></command-args>"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"<command-name>/compact</command-name>\n  <command-message>compact</command-message>\n  {NO_WORDS}", False),
+        ("<local-command-stdout>Compacted. PreCompact [om-hook] completed\n</local-command-stdout>", False),
+        ("<local-command-stderr>Error: <no messages></local-command-stderr>", False),
+        ("<local-command-caveat>Caveat: what follows was made by commands.</local-command-caveat>", False),
+        ("<command-name>/compact</command-name><command-args>keep the ports</command-args>", True),
+        ("<command-message>review</command-message> and what a person typed behind it", True),
+        ("<command-name>/compact", True),
+        ("<bash-input>make test</bash-input>", True),
+    ],
+)
+def test_what_a_host_writes_down_of_its_own_commands_is_not_quoted_003_075(text: str, shown: bool) -> None:
+    said = Part(kind="text", text=text)
+    echo = entry("custom", said, custom_type="local_command", id="c1")
+    typed = say(text, id="p1")  # words of a person, whatever they look like
+    assert ids_of(extracted([echo, typed])) == (["c1", "p1"] if shown else ["p1"])
+    assert ids_of(extracted([entry("custom", said, custom_type="hook", id="h1")])) == ["h1"]
+
+
 def exchanges(count: int) -> list[SourceEntry]:
     found: list[SourceEntry] = []
     for at in range(count):
