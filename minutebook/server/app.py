@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 
 from minutebook.errors import MinutebookError
 from minutebook.server import mcp_http, reading, shapes, taking
-from minutebook.server.door import Door
+from minutebook.server.door import Door, Handler
 from minutebook.server.health import add_health_routes
 from minutebook.server.house import House
 from minutebook.server.refusals import Hidden, Refusal, log_failure, refusal_of
@@ -43,7 +43,13 @@ READING: Sequence[RouteRow] = (
 def make_app(house: House) -> Door:
     """The ASGI application of a house."""
     app = routes_of(house)
-    return Door(app, house, frozenset([*app.openapi()["paths"], "/openapi.json"]))
+    return Door(app, house, frozenset([*app.openapi()["paths"], "/openapi.json"]), _handlers(app))
+
+
+def _handlers(app: FastAPI) -> dict[tuple[str, str], Handler]:
+    """What answers each method and path of ours: most of what the framework does on the way there is for nobody."""
+    routes = [route for route in app.routes if isinstance(route, Route)]
+    return {(method, route.path): route.get_route_handler() for route in routes for method in route.methods or ()}
 
 
 def routes_of(house: House) -> FastAPI:

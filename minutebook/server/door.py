@@ -1,8 +1,10 @@
 """The ASGI application around all routes: names, limits, request ids, errors, measures. Nothing gets past it."""
 
 import time
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
+from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from minutebook.server.house import House
@@ -11,6 +13,7 @@ from minutebook.server.routing import BODY, VISIT
 from minutebook.server.tracing import span
 from minutebook.server.visits import Gone, Message, Receive, Scope, Send, Visit
 
+Handler = Callable[[Request], Awaitable[ASGIApp]]
 GONE = 499
 """Counted for a client that left before it had said everything."""
 UNKNOWN_ROUTE = "(none)"
@@ -18,11 +21,15 @@ UNKNOWN_ROUTE = "(none)"
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """app: the routes; it finds the visit in the scope, and the whole body beside it. routes: the paths of all."""
+    """app: the routes; it finds the visit in the scope, and the whole body beside it. routes: the paths of all.
+
+    handlers: by method and path, what answers at once; the rest, and what nobody answers, is the app's.
+    """
 
     app: ASGIApp
     house: House
     routes: frozenset[str]
+    handlers: Mapping[tuple[str, str], Handler]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -52,7 +59,9 @@ class Door:
             await self.house.threads.run(visit.caller)
         body = await visit.body(self.house.settings.serve_body_max_bytes)
         visit.scope.update({VISIT: visit, BODY: body})
-        await self.app(visit.scope, _replay(body, visit.receive), visit.answer)
+        handler = self.handlers.get((visit.method, visit.route))
+        answer = self.app if handler is None else await handler(Request(visit.scope))
+        await answer(visit.scope, _replay(body, visit.receive), visit.answer)
 
     async def _refuse(self, visit: Visit, error: Exception) -> None:
         if visit.status:  # the routes have answered it
