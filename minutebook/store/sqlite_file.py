@@ -9,11 +9,12 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from minutebook.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreGone, StoreReadOnly, StoreTooNew
+from minutebook.store.sqlite_making import make_file
 
 APPLICATION_ID = 1298287409
 Connection = sqlite3.Connection
@@ -22,7 +23,6 @@ Parameters = Sequence[Any] | Mapping[str, Any]
 MIGRATIONS = Path(__file__).parent / "migrations"
 LIBRARY_VERSION = sqlite3.sqlite_version
 LIBRARY_OLDEST = (3, 35)  # RETURNING
-BESIDE = ("-wal", "-shm", "-journal")
 GONE = "the store was removed or replaced while it was open: start again"
 EFFECTIVE = os.access in os.supports_effective_ids
 PREPARING = threading.Lock()
@@ -143,8 +143,8 @@ def _lies_still(path: Path) -> bool:
     """
     if os.access(path.parent, os.W_OK, effective_ids=EFFECTIVE):
         return False
-    pending = path.with_name(path.name + "-wal")
-    return not pending.exists() or pending.stat().st_size == 0
+    pending = _stat(path.with_name(path.name + "-wal"))
+    return pending is None or pending.st_size == 0
 
 
 def check_ours(connection: Connection, path: Path) -> None:
@@ -211,7 +211,7 @@ class Database:
         self.path = path.absolute()
         self.busy_seconds = busy_seconds
         self._clock = clock
-        self._lock, self._writing = threading.Lock(), threading.Lock()
+        self._lock, self._writing, self._comparing = threading.Lock(), threading.Lock(), threading.Lock()
         self._local = threading.local()
         self._open: dict[threading.Thread, Connection] = {}
         self._closed = False
@@ -246,11 +246,7 @@ class Database:
         if not self.path.exists():
             if not create:
                 raise StoreError(f"{self.path}: no store there: check the path, or run a command that creates it")
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with suppress(FileExistsError):
-                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-                for suffix in BESIDE:  # left by a store that was removed alone; they would be taken for the new one's
-                    self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+            make_file(self.path)
         if self.path.stat().st_size == 1:
             # SQLite takes a file of one byte for an empty database, and would overwrite it.
             raise StoreCorrupt(f"{self.path}: not a Minutebook store: choose another path")
@@ -313,11 +309,15 @@ class Database:
         if opened is None or now is None or not self._leads_here(now):
             raise StoreGone(f"{self.path}: {GONE}")
         if now.st_size < opened.st_size:  # what SQLite has in its cache would hide it for long
-            if self._was_scrubbed():
-                self._opened = now
-                return
+            with self._comparing:
+                if self._opened is opened:  # else another thread has seen to it
+                    self._check_smaller(now)
+
+    def _check_smaller(self, now: os.stat_result) -> None:
+        if not self._was_scrubbed():
             said = "the store became smaller while it was open: start again, and restore it from a backup if need be"
             raise StoreCorrupt(f"{self.path}: {said}")
+        self._opened = now
 
     def _was_scrubbed(self) -> bool:
         """Whether the file is smaller because it was written anew: that alone raises its cookie. Else it only grows."""
@@ -325,7 +325,9 @@ class Database:
         try:
             before, self._cookie = self._cookie, _cookie(fresh)
             return self._cookie > before
-        except sqlite3.DatabaseError:
+        except sqlite3.DatabaseError as error:
+            if _advice(error)[0] is StoreBusy:  # it cannot be told yet
+                raise
             return False
         finally:
             fresh.close()

@@ -22,7 +22,8 @@ from huey.storage import RedisStorage
 
 from minutebook.errors import StoreError, StoreUnreachable
 from minutebook.store.kernel import Job, Store
-from minutebook.store.sqlite_file import BESIDE, translated
+from minutebook.store.sqlite_file import translated
+from minutebook.store.sqlite_making import BESIDE
 from minutebook.workers.dispatching import WHOLE_STORE
 
 if TYPE_CHECKING:

@@ -1,7 +1,11 @@
 """The SQLite store under concurrent threads and processes."""
 
+import os
+import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from behind_sqlite import BehindSqlite
@@ -36,6 +40,31 @@ def test_processes_that_create_the_file_at_once(path: Path) -> None:
         writer.communicate(timeout=60)
     assert [writer.returncode for writer in writers] == [0] * 4
     assert len(BehindSqlite(path).items("s")) == 24
+    assert BehindSqlite(path).checked() == "ok"
+
+
+def test_a_process_that_makes_the_file_takes_nothing_away_from_one_that_was_faster(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one has the new file open, and writes, before the maker comes to its next line."""
+    writers: list[subprocess.Popen[str]] = []
+    make = os.open
+
+    def made_and_written(name: object, flags: int, *more: Any, **named: Any) -> int:
+        handle: int = make(name, flags, *more, **named)
+        if name == path and flags & os.O_EXCL:
+            writers.append(start_writer(str(path), "s", "w", first=0, appends=100, batch=1))
+            assert writers[0].stdout
+            assert [writers[0].stdout.readline() for _ in range(3)] == ["opening\n", "1\n", "2\n"]
+        return handle
+
+    monkeypatch.setattr("minutebook.store.sqlite_file.os.open", made_and_written)
+    with closing(SqliteStore(path, create=True)) as store:
+        assert store.tip("s").length >= 2
+        store.append("t", items("a"))
+        writers[0].communicate(timeout=60)
+        assert writers[0].returncode == 0
+        assert (store.tip("s").length, store.tip("t").length) == (100, 1)
     assert BehindSqlite(path).checked() == "ok"
 
 

@@ -5,6 +5,7 @@ import sqlite3
 import stat
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,37 @@ def test_data_version_tells_of_other_threads(store: SqliteStore) -> None:
     thread.start()
     thread.join()
     assert store.data_version() != before
+
+
+def test_two_threads_see_at_once_that_the_file_was_written_anew(path: Path, store: SqliteStore) -> None:
+    """The second looks while the first is about to note it: neither takes the smaller file for a damaged one."""
+    seconds: list[threading.Thread] = []
+    failed: list[StoreError] = []
+
+    class Looking(SqliteStore):
+        def _was_scrubbed(self) -> bool:
+            found = super()._was_scrubbed()
+            if not seconds:
+                seconds.append(threading.Thread(target=look))
+                seconds[0].start()
+                seconds[0].join(0.5)
+            return found
+
+    def look() -> None:
+        try:
+            open_already.data_version()
+        except StoreError as error:
+            failed.append(error)
+
+    store.append("s", items(*(f"id-{number:0200}" for number in range(2_000))))
+    store.close()
+    with closing(Looking(path)) as open_already, closing(SqliteStore(path)) as other:
+        assert open_already.tip("s").length == 2_000
+        other.erase(["s"])
+        assert other.scrub()
+        assert open_already.data_version() and seconds
+        seconds[0].join(30)
+    assert failed == []
 
 
 def test_a_clash_of_positions_is_never_swallowed(store: SqliteStore, behind: BehindSqlite) -> None:
