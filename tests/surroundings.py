@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -90,10 +90,10 @@ class Disk:
         subprocess.run(["mount", "-o", f"remount,{options}", str(self.folder)], check=True)
 
     def fill(self, *, leave_bytes: int = 0) -> None:
-        """Write a file until only so much is free."""
+        """Write a file until only so much is free, or nothing: others may write at the same time."""
         self.free()
         block = b"\0" * 4096
-        with (self.folder / "filler").open("wb", buffering=0) as file:
+        with (self.folder / "filler").open("wb", buffering=0) as file, suppress(OSError):
             while shutil.disk_usage(self.folder).free > leave_bytes:
                 file.write(block)
 

@@ -19,6 +19,8 @@ from minutebook.store.sqlite import SqliteStore
 
 SCRIPT = Path(__file__).parent / "worker_process.py"
 PATIENCE_SECONDS = 60.0
+PATIENT = "lease=30"
+"""A lease of a second is lost by a worker that stands still for as long, and its run is done again."""
 
 
 @pytest.fixture
@@ -83,7 +85,7 @@ def test_a_worker_killed_in_a_run_is_replaced_and_it_is_recorded_once_003_169_00
         first.wait()
     assert [state.state for state in store.jobs()] == ["running"]
     assert seen(store, branch) == []
-    with worker(path, "until-idle") as second:
+    with worker(path, "until-idle", PATIENT) as second:
         assert ended(second) == 0
     assert len(set(marks(path))) == len(marks(path)) == 2
     assert seen(store, branch) == [f"saw e{number}" for number in range(4)]
@@ -104,7 +106,7 @@ def test_another_worker_that_runs_already_takes_over_003_169(path: Path, store: 
 
 def test_work_under_way_is_finished_when_its_host_is_gone_003_170(path: Path, store: Store) -> None:
     branch = session(store)
-    with worker(path, "slow=0.5") as process:
+    with worker(path, "slow=0.5", PATIENT) as process:
         until(lambda: marks(path))
         process.send_signal(signal.SIGTERM)
         assert ended(process) == 0
@@ -115,7 +117,7 @@ def test_work_under_way_is_finished_when_its_host_is_gone_003_170(path: Path, st
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_releases_what_does_not_end_in_time(path: Path, store: Store, number: int) -> None:
     session(store)
-    with worker(path, "slow=1000", "stop=0.2") as process:
+    with worker(path, "slow=1000", "stop=0.2", PATIENT) as process:
         until(lambda: marks(path))
         process.send_signal(number)
         assert ended(process) == 0
@@ -139,7 +141,8 @@ def test_a_worker_that_is_idle_leaves_and_no_bell_finds_it(path: Path, store: St
 
 def test_two_worker_processes_record_once_003_167(path: Path, store: Store) -> None:
     branch = session(store)
-    with worker(path, "until-idle", "slow=0.3") as one, worker(path, "until-idle", "slow=0.3") as other:
+    words = ("until-idle", "slow=0.3", PATIENT)
+    with worker(path, *words) as one, worker(path, *words) as other:
         assert (ended(one), ended(other)) == (0, 0)
     assert len(marks(path)) == 1
     assert store.tip(memory_stream(branch.key)).length == 1

@@ -9,7 +9,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-SLOW_SECONDS = 2.5
+SLOW_SECONDS = 5.0
 true_time, true_time_ns = time.time, time.time_ns
 
 

@@ -21,7 +21,7 @@ CLOCKED = Path(__file__).with_name("clocked.py")
 def start(ahead_seconds: int, log: Path, url: str, home: Path) -> "subprocess.Popen[str]":
     """A worker that must keep its claim alive, as each of its runs takes longer than a lease."""
     words = ["worker", "--store", url, "--role", "observer", "--concurrency", "1"]
-    env = {**os.environ, "MINUTEBOOK_HOME": str(home), "MINUTEBOOK_LEASE_SECONDS": "1"}
+    env = {**os.environ, "MINUTEBOOK_HOME": str(home), "MINUTEBOOK_LEASE_SECONDS": "3"}
     argv = [sys.executable, str(CLOCKED), str(ahead_seconds), str(log), *words]
     return subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 

@@ -51,7 +51,8 @@ def move(path: Path) -> None:
 
 
 def remove_folder(path: Path) -> None:
-    shutil.rmtree(path.parent)
+    """At once, so that nobody makes or removes a file in it meanwhile."""
+    shutil.rmtree(path.parent.rename(path.parent.with_name("removed")))
 
 
 def replace(path: Path) -> None:

@@ -90,7 +90,7 @@ class Nursery:
 
     def __init__(self, folder: Path, modules: Sequence[str] = PRELOADED) -> None:
         self.folder = folder
-        self.born = 0
+        self.born = self._asked = 0
         self.errors = folder / "stderr"
         path = os.pathsep.join(map(str, PATHS))
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("MINUTEBOOK_", "XDG_"))}
@@ -134,8 +134,11 @@ class Nursery:
 
     def _ask(self, asked: dict[str, Any]) -> int:
         assert self._process.stdin and self._process.stdout
-        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._asked += 1
+        self._process.stdin.write(json.dumps({**asked, "number": self._asked}) + "\n")
         self._process.stdin.flush()
-        answer = self._process.stdout.readline()
-        assert answer, f"the nursery ended:\n{self.errors.read_text()[-4000:]}"
-        return int(answer)
+        while answer := self._process.stdout.readline():
+            number, value = map(int, answer.split())
+            if number == self._asked:  # else of a request whose test was broken off
+                return value
+        raise AssertionError(f"the nursery ended:\n{self.errors.read_text()[-4000:]}")

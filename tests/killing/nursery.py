@@ -1,10 +1,10 @@
 """A process that has everything imported and forks a child for each request: python nursery.py [MODULE...].
 
 Requests are JSON lines on stdin. {"act", "args", "death", "folder", "ahead", "fault"} starts a child and is answered
-with its pid; {"wait": pid} is answered with its exit code, negative for a signal. It has one thread, so that forking is
-safe; a child opens what it needs by itself. ahead: seconds that a child's store clock is ahead of time. fault: one that
-is planted in it. In its folder a child leaves `calls` (how often it called what) when it ends by itself, and `death`
-when it dies as planned.
+with its pid; {"wait": pid} is answered with its exit code, negative for a signal. Before each answer stands the
+`number` of its request. It has one thread, so that forking is safe; a child opens what it needs by itself. ahead:
+seconds that a child's store clock is ahead of time. fault: one that is planted in it. In its folder a child leaves
+`calls` (how often it called what) when it ends by itself, and `death` when it dies as planned.
 """
 
 import faulthandler
@@ -30,7 +30,7 @@ def main() -> None:
     for line in sys.stdin:
         asked = json.loads(line)
         answer = _exit_code(asked["wait"]) if "wait" in asked else _born(asked)
-        os.write(1, f"{answer}\n".encode())
+        os.write(1, f"{asked['number']} {answer}\n".encode())
 
 
 def _exit_code(pid: int) -> int:

@@ -17,6 +17,7 @@ class CuttingProxy:
         self.server_port = port
         self.cut = ""
         self.cuts = 0
+        self._lock = threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self.listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -40,8 +41,9 @@ class CuttingProxy:
                     (server if readable is client else client).sendall(said)
 
     def _cuts(self, where: str) -> bool:
-        if self.cut != where:
-            return False
-        self.cut = ""
-        self.cuts += 1
-        return True
+        with self._lock:
+            if self.cut != where:
+                return False
+            self.cut = ""
+            self.cuts += 1
+            return True

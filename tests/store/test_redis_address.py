@@ -136,7 +136,7 @@ def test_tls(new_redis_server: Callable[..., RedisServer], certificates: Path) -
     assert store.tip("s").length == 1
     store.close()
     with pytest.raises(StoreError, match=r"CERTIFICATE_VERIFY_FAILED|certificate verify failed"):
-        open_store(f"rediss://127.0.0.1:{port}/0", busy_seconds=0.1)
+        open_store(f"rediss://127.0.0.1:{port}/0")
 
 
 def test_an_address_is_a_value() -> None:

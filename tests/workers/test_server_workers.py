@@ -30,7 +30,7 @@ def test_a_worker_killed_in_a_job_is_replaced_and_it_is_recorded_once(
     told = tmp_path / "marks"
     with worker(redis_url, "slow=1000", marks=told) as first:
         until(lambda: marks(told))
-        with worker(redis_url, marks=told) as second:
+        with worker(redis_url, "lease=30", marks=told) as second:
             first.send_signal(signal.SIGKILL)
             until(lambda: contents(memory_of(store, branch)))
             until(lambda: not store.jobs() and not store.take_dirty(1))
