@@ -11,7 +11,7 @@ from minutebook.settings import ModelChoice, Settings
 from minutebook.settings_rules import PROGRAM
 from minutebook.store.kernel import Store
 from minutebook.workers import models_quirks
-from minutebook.workers.models_library import library
+from minutebook.workers.models_library import WITH_USUAL_KEY, library, need_library
 
 OUTPUT_TOKENS_LARGEST = 32_000
 OUTPUT_PARTS = 4
@@ -103,8 +103,11 @@ def takes_tools(choice: ModelChoice) -> bool:
 
 
 def is_provider(name: str) -> bool:
-    """Whether litellm knows the provider; an installed program is asked without it."""
-    return name == PROGRAM or name in {str(getattr(each, "value", each)) for each in library().provider_list}
+    """Whether litellm knows the provider; an installed program is asked without it. MissingExtra."""
+    if name == PROGRAM:
+        return True
+    need_library()
+    return name in WITH_USUAL_KEY or name in {str(getattr(each, "value", each)) for each in library().provider_list}
 
 
 def _parameters(choice: ModelChoice) -> frozenset[str]:

@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from functools import cache
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -16,6 +17,23 @@ ENVIRONMENT = {
     "LITELLM_MODE": "PRODUCTION",  # DEV reads a .env file above the installation, which could name another server
     "LITELLM_DISABLE_BUG_REPORT_LINK": "true",
 }
+WITH_USUAL_KEY = frozenset(
+    {
+        "anthropic",
+        "cerebras",
+        "cohere",
+        "deepseek",
+        "fireworks_ai",
+        "groq",
+        "mistral",
+        "moonshot",
+        "nvidia_nim",
+        "openai",
+        "openrouter",
+        "xai",
+    }
+)
+"""Providers that litellm knows and that want NAME_API_KEY alone, so that nobody has to load it to learn that."""
 GRACE_SECONDS = 1.0
 
 
@@ -41,6 +59,12 @@ def library() -> ModuleType:
         quiet.setLevel(logging.CRITICAL + 1)
         quiet.disabled = True
     return litellm
+
+
+def need_library() -> None:
+    """Raises MissingExtra where litellm is not installed, without loading it."""
+    if find_spec("litellm") is None:
+        raise MissingExtra("models", PURPOSE)
 
 
 def complete(parameters: Mapping[str, Any], *, timeout_seconds: float) -> Any:

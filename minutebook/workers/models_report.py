@@ -124,7 +124,10 @@ def _model(
 
 
 def usable(choice: ModelChoice, settings: Settings) -> tuple[str, str]:
-    """How a model is signed for, and why it cannot be asked, "" where it can. MissingExtra without litellm."""
+    """How a model is signed for, and why it cannot be asked, "" where it can. MissingExtra without litellm.
+
+    Of the usual providers that is known without loading it, which takes seconds.
+    """
     if not models_facts.is_provider(choice.provider):
         return "", f"litellm knows no provider {choice.provider!r}"
     try:

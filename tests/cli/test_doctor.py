@@ -4,6 +4,7 @@ import json
 import os
 import sqlite3
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -193,3 +194,25 @@ def test_a_folder_for_a_store(om: Om, tmp_path: Path) -> None:
 
 def test_json_is_for_programs(om: Om) -> None:
     assert json.loads(om("doctor", "--json", code=0).stdout)["ok"] is True
+
+
+WITHOUT_LITELLM = """
+import sys
+from minutebook.cli import main
+try:
+    main()
+finally:
+    assert "litellm" not in sys.modules, "it takes seconds to load"
+"""
+
+
+@pytest.mark.parametrize("key", ["", "k"])
+def test_a_usual_provider_is_checked_without_its_library(key: str, tmp_path: Path) -> None:
+    """What is said is the same: what is missing, or that it can be asked."""
+    environment = {**os.environ, "MINUTEBOOK_HOME": str(tmp_path), "ANTHROPIC_API_KEY": key}
+    command = ["doctor", "--json", "--set", "model=anthropic/claude-haiku-4-5", "--store", str(tmp_path / "m.sqlite")]
+    done = subprocess.run([sys.executable, "-c", WITHOUT_LITELLM, *command], capture_output=True, env=environment)
+    assert b"takes seconds" not in done.stderr
+    (mind,) = [each for each in json.loads(done.stdout)["checks"] if each["name"] == "mind"]
+    wanted = "(key); `om doctor --call` asks it" if key else "cannot be asked: no key"
+    assert mind["said"] == f"anthropic/claude-haiku-4-5 {wanted}"

@@ -16,6 +16,7 @@ from minutebook.store.kernel import Store
 from minutebook.workers.models_call import advice
 from minutebook.workers.models_errors import Failure
 from minutebook.workers.models_keys import Access, access_to, read_keys
+from minutebook.workers.models_library import WITH_USUAL_KEY, library
 
 BEDROCK = ModelChoice(provider="bedrock", id="anthropic.claude-3-haiku-20240307-v1:0")
 KEY = "sk-" + "q7Rw" * 8
@@ -136,3 +137,18 @@ def test_a_key_of_the_environment_that_is_quoted_back_is_cut_out(store: Store, m
             ask(store, settings_for(server, model_cooldown_seconds=60))
     stored = [document.body for name in ("cooldowns", "errors") for document in store.documents(name)]
     assert not any(key in text for text in [str(failed.value), *stored, *(each.text for each in read_notices(store))])
+
+
+@pytest.mark.parametrize("provider", sorted(WITH_USUAL_KEY))
+def test_what_is_known_without_the_library_is_what_the_library_says(
+    provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = f"{provider.upper()}_API_KEY"
+    for name in [name for name in os.environ if name.endswith("_API_KEY")]:
+        monkeypatch.delenv(name)
+    assert provider in {str(getattr(each, "value", each)) for each in library().provider_list}
+    for model in ("a-model", "gpt-5-mini", "claude-haiku-4-5"):
+        assert library().validate_environment(f"{provider}/{model}")["missing_keys"] == [usual]
+    for value in ("k", ""):
+        monkeypatch.setenv(usual, value)
+        assert library().validate_environment(f"{provider}/a-model")["missing_keys"] == []
