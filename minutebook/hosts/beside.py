@@ -88,14 +88,22 @@ def write_beside(path: str, text: str) -> None:
 
 
 def make_folder(folder: str) -> None:
-    """Make a folder, and those above it, this user's alone."""
+    """Make a folder, and those above it, this user's alone; others may do the same at the same moment."""
     try:
-        os.mkdir(folder, 0o700)
+        if not _made(folder):
+            make_folder(os.path.dirname(folder))
+            os.mkdir(folder, 0o700)
     except FileExistsError:
         return
-    except FileNotFoundError:
-        make_folder(os.path.dirname(folder))
+
+
+def _made(folder: str) -> bool:
+    """False where the folder above it is not there."""
+    try:
         os.mkdir(folder, 0o700)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def write_all(handle: int, data: bytes) -> None:

@@ -110,8 +110,9 @@ class Writing:
             missing.append(folder)
             folder = os.path.dirname(folder)  # noqa: PTH120
         for each in reversed(missing):
-            os.mkdir(each, 0o755)  # noqa: PTH102
-            self.folders.append(each)
+            with contextlib.suppress(FileExistsError):  # the agent has made it meanwhile
+                os.mkdir(each, 0o755)  # noqa: PTH102
+                self.folders.append(each)
 
 
 def remove_empty(folders: Iterable[str]) -> None:

@@ -131,7 +131,8 @@ class Agent:
         """What was rung and not taken: name → what the file says."""
         folder = Path(bells_folder(self.store))
         found = {}
-        for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+        files = folder.iterdir() if folder.is_dir() else ()
+        for file in sorted(file for file in files if not file.name.startswith(".")):  # those are being written
             with suppress(FileNotFoundError):  # a worker takes it just now
                 found[file.name] = json.loads(file.read_text())
         return found

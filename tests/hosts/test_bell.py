@@ -182,6 +182,26 @@ def test_a_full_slot_takes_no_more_and_broken_lines_are_passed_over(store: str) 
     assert [line["text"] for line in slotfile.take(str(path), {"steer"})] == ["x"]
 
 
+# -- folders -------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_another_makes_at_the_same_moment_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two first hooks at once: each finds none, makes the one above it, and one of the two is the faster one."""
+    mkdir, tried = os.mkdir, list[str]()
+
+    def slowly(folder: str, mode: int) -> None:
+        tried.append(folder)
+        if tried.count(folder) == 2:
+            mkdir(folder, mode)
+        mkdir(folder, mode)
+
+    monkeypatch.setattr(os, "mkdir", slowly)
+    beside.make_folder(str(tmp_path / "data" / "bells"))
+    assert (tmp_path / "data" / "bells").is_dir() and len(tried) == 3
+
+
 # -- pauses --------------------------------------------------------------------------------------------------------
 
 
