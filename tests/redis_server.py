@@ -1,27 +1,34 @@
 """A real redis-server for tests: on loopback, with a folder and an append-only file of its own, that can be killed."""
 
 import os
+import secrets
 import shutil
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 BINARY = shutil.which("redis-server")
 START_SECONDS = 60.0
+PORTS = range(12_000, 30_000)
 DATABASES = 10_000
 """One for each test: nobody has to wait for another's flush."""
 
 
 def free_port() -> int:
-    """A port of loopback that nobody listens on just now."""
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port of loopback that nobody listens on just now.
+
+    None of those that the system gives to whoever asks for any: a server that starts again finds it free.
+    """
+    while True:
+        port = PORTS.start + secrets.randbelow(len(PORTS))
+        with closing(socket.socket()) as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class RedisServer:

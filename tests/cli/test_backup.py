@@ -92,7 +92,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(om: Om, store: Store, tmp_p
 
 def test_a_backup_while_it_is_written_is_of_one_moment(om: Om, store: Store, store_path: Path, tmp_path: Path) -> None:
     """A writer adds one entry to each of two sessions by turns: no backup has one of them two ahead of the other."""
-    stop = threading.Event()
+    stop, wrote = threading.Event(), threading.Event()
 
     def write() -> None:
         with closing(open_store(str(store_path))) as other:
@@ -101,6 +101,7 @@ def test_a_backup_while_it_is_written_is_of_one_moment(om: Om, store: Store, sto
                     return
                 deliver(other, [say(f"a{number}", id=f"a{number}")], "a")
                 deliver(other, [say(f"b{number}", id=f"b{number}")], "b")
+                wrote.set()
 
     writer = threading.Thread(target=write)
     deliver(store, turns("big", 400), "big")
@@ -108,6 +109,8 @@ def test_a_backup_while_it_is_written_is_of_one_moment(om: Om, store: Store, sto
     try:
         for number in range(10):
             om("backup", str(tmp_path / f"{number}.sqlite"), code=0)
+            wrote.clear()
+            assert wrote.wait(60)
     finally:
         stop.set()
         writer.join()

@@ -148,7 +148,7 @@ def test_only_protocol_is_on_stdout_and_the_end_of_stdin_ends_it(home: Path) -> 
         env=environ,
     ) as process:
         assert process.stdin and process.stdout and process.stderr
-        watchdog = threading.Timer(60, process.kill)
+        watchdog = threading.Timer(100, process.kill)
         watchdog.start()
         process.stdin.write(b"\n".join(lines) + b"\n")
         process.stdin.flush()
