@@ -3,7 +3,6 @@
 import json
 import re
 import socket
-import time
 from pathlib import Path
 
 import pytest
