@@ -88,8 +88,8 @@ def _sizes(replayed: Replayed) -> Iterator[str]:
     yield counted(replayed.prompts, "typed prompt")
     if len(replayed.session.branches) > 1:
         yield counted(len(replayed.session.branches), "branch", "branches")
-    if replayed.new < replayed.entries:
-        yield f"{replayed.entries - replayed.new:,} of the entries were in the store before"
+    if replayed.known:
+        yield f"{replayed.known:,} of the entries were in the store before"
     if replayed.session.model:
         yield one_line(replayed.session.model)
 
@@ -154,7 +154,7 @@ def _compactions(replayed: Replayed) -> Iterator[RenderableType]:
         full = [f"{number:,}" for number, one in enumerate(replayed.compactions, 1) if one.full_fold]
         if full:
             yield _line(f"full folds, which apply the drops: {', '.join(full)}", "dim")
-    elif not replayed.not_compacted and replayed.new < replayed.entries:
+    elif not replayed.not_compacted and replayed.known:
         yield _line("none in this run; some of the session was in the store before")
     elif not replayed.not_compacted:
         yield _line("none: the session stays below compact_after_tokens (--scale 0.1 makes a short one compact)")

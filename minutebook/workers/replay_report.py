@@ -12,7 +12,7 @@ from minutebook.pipeline.rendering import OBSERVATIONS_HEADING, REFLECTIONS_HEAD
 from minutebook.pipeline.sessions import Session
 from minutebook.pipeline.sourcetext import entry_text
 from minutebook.pipeline.status import Status, work_done
-from minutebook.records import Branch, Observation, Reflection, observation_line, reflection_line
+from minutebook.records import NOTE, Branch, Observation, Reflection, observation_line, reflection_line
 from minutebook.redaction import PLACEHOLDER
 from minutebook.store.kernel import Store
 from minutebook.workers.engine import MEMORY_ROLES
@@ -87,7 +87,8 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """One replayed file. new: entries that the store did not have. seconds: of the whole replay.
+    """One replayed file. new: entries that the store did not have. notes: a person's, which no file has. seconds: of
+    the whole replay.
 
     recorded_compactions: the file's own, which are not replayed. imported: memory entries that the file brought along.
     redactions: kind of secret → placeholders in the session's entries. status: None where there is no entry.
@@ -102,6 +103,7 @@ class Replayed:
     entries: int
     tokens: int
     new: int
+    notes: int
     recorded_compactions: int
     imported: int
     work: Mapping[str, RoleWork]
@@ -112,6 +114,11 @@ class Replayed:
     redactions: Mapping[str, int] = field(default_factory=dict)
     status: Status | None = None
     memory: Remembered | None = None
+
+    @property
+    def known(self) -> int:
+        """Entries of the file that were in the store before."""
+        return self.entries - self.new - self.notes
 
 
 def remembered(composed: Composition | None, *, compacted: bool) -> Remembered | None:
@@ -175,6 +182,12 @@ def work_since(
         counts = {name: row.get(name, 0) - old.get(name, 0) for name in COUNTED}
         found[role] = RoleWork(**counts, seconds=seconds.get(role, 0.0), mind=row.get("mind", ""))
     return found
+
+
+def notes_of(store: Store, branches: Iterable[Branch]) -> int:
+    """A person's notes among the branches' own entries."""
+    placed = (placed for branch in branches for placed in Path(store, branch).walk(branch.fork))
+    return sum(each.entry.custom_type == NOTE for each in placed)
 
 
 def redactions_of(store: Store, branches: Iterable[Branch]) -> dict[str, int]:

@@ -101,6 +101,14 @@ def test_what_it_tells_to_try_next_works(om: Om, session: Path, tmp_path: Path) 
     assert memory["recall_id"] in om(*commands[2][1:], code=0).output
 
 
+def test_a_note_is_none_of_the_file_s_entries(om: Om, session: Path, tmp_path: Path) -> None:
+    replay = ("replay", "--step", "--store", str(tmp_path / "kept.sqlite"), *SMALL, str(session))
+    assert "in the store before" not in om(*replay, code=0).output
+    om("note", "--store", str(tmp_path / "kept.sqlite"), "the gateway listens on 8443", code=0)
+    assert "49 entries" in (again := om(*replay, code=0).output)
+    assert "48 of the entries were in the store before" in again
+
+
 # -- the report ----------------------------------------------------------------------------------------------------
 
 
