@@ -24,7 +24,7 @@ from minutebook.store.sqlite_upkeep import examine
 
 
 @click.command(short_help="a copy of the whole store, made while it is used")
-@placed(choosing=False, in_project=False)
+@placed(choosing=False, looking=True, in_project=False)
 @click.argument("target", metavar="FILE|DIR", type=click.Path(path_type=Path))
 @click.option("--verify", is_flag=True, help="Check a backup instead of making one.")
 @click.option("--force", is_flag=True, help="Overwrite a file that is there.")

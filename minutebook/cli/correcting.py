@@ -13,7 +13,7 @@ from minutebook.records import RELEVANCES, Relevance, observation_line
 
 
 @click.command(short_help="add an observation of your own")
-@placed()
+@placed(looking=True)
 @click.argument("text", nargs=-1, required=True)
 @click.option("--relevance", type=click.Choice(RELEVANCES), default="critical", show_default=True)
 @JSON
@@ -35,7 +35,7 @@ def note(place: Place, text: tuple[str, ...], relevance: Relevance, as_json: boo
 
 
 @click.command(short_help="take a record back")
-@placed()
+@placed(looking=True)
 @click.argument("record_id", metavar="ID")
 @JSON
 def retire(place: Place, record_id: str, as_json: bool) -> None:

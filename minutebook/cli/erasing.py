@@ -25,7 +25,7 @@ YES = click.option("--yes", is_flag=True, help="Do it; without, it is only said 
 
 
 @click.command(short_help="remove a session or a user with everything that rests on them")
-@placed(choosing=False, in_project=False)
+@placed(choosing=False, looking=True, in_project=False)
 @click.option("--session", "name", metavar="KEY", help="A session by its id or a unique beginning or end of it.")
 @click.option("--user", metavar="NAME", help="All sessions of a user of a team box, and the user's tokens.")
 @click.option("--project", "project_name", metavar="P", help="All sessions of a project: its folder, or its name.")
@@ -83,7 +83,7 @@ def purge(
 
 
 @click.command(short_help="remove sessions by their age")
-@placed(choosing=False, in_project=False)
+@placed(choosing=False, looking=True, in_project=False)
 @click.option("--days", type=click.IntRange(1, DAYS_MOST), metavar="N", help="In place of the setting retention_days.")
 @YES
 @JSON

@@ -24,7 +24,7 @@ STANDARD = "-"
 
 
 @click.command("export", short_help="sessions with their memory as one JSONL file")
-@placed(choosing=False, in_project=False)
+@placed(choosing=False, looking=True, in_project=False)
 @click.option(
     "--session", "names", metavar="KEY", multiple=True, help="A session, with all that it rests on; else all."
 )

@@ -19,7 +19,7 @@ Placed = tuple[Branch, Gap]
 
 
 @click.command(short_help="work that is pending or running, and gaps")
-@placed()
+@placed(looking=True)
 @click.option("--retry", metavar="GAP|all", help="Observe a gap's span once more.")
 @JSON
 def jobs(place: Place, retry: str | None, as_json: bool) -> None:

@@ -8,7 +8,7 @@ from minutebook.cli.showing import write_json
 
 
 @click.command(short_help="the models of each role, whether they can be asked, what they cost")
-@placed(choosing=False, creating=True)
+@placed(choosing=False, creating=True, looking=True)
 @JSON
 def models(place: Place, as_json: bool) -> None:
     """The models of each role: whether they can be asked, what they cost, and what was spent. Asks none of them.

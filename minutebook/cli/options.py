@@ -32,10 +32,13 @@ BRANCH = click.option("--branch", metavar="KEY", help="A branch likewise; else t
 JSON = click.option("--json", "as_json", is_flag=True, help="For programs.")
 
 
-def placed(*, choosing: bool = True, creating: bool = False, in_project: bool = True) -> Callable[[Function], Function]:
+def placed(
+    *, choosing: bool = True, creating: bool = False, looking: bool = False, in_project: bool = True
+) -> Callable[[Function], Function]:
     """Give a command a Place as its first argument.
 
-    choosing: of a session. creating: a store that is not there yet. in_project: a project's folder matters.
+    choosing: of a session. creating: a store that is not there yet. looking: where there is none, none is made.
+    in_project: a project's folder matters.
     """
 
     def decorate(function: Function) -> Function:
@@ -56,6 +59,7 @@ def placed(*, choosing: bool = True, creating: bool = False, in_project: bool = 
                 session_name=session,
                 branch_name=branch,
                 creating=creating,
+                looking=looking,
             )
             with closing(place):
                 return function(place, **rest)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from minutebook.cli.choosing import choose_branch, choose_session
 from minutebook.errors import BadInput, NotFound
@@ -18,6 +19,9 @@ from minutebook.settings_loading import Resolved, is_of_pi_here, load
 from minutebook.store.kernel import Store
 from minutebook.store.opening import open_store
 
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
 EMPTY = Branch(key="", host="", session="", lineage="")
 """Stands in where no session was taken in yet: every number of it is zero."""
 ONLY_SUB_AGENTS = (
@@ -28,7 +32,9 @@ NOTHING_YET = "no session was taken in yet; try `om ingest FILE` or `om replay F
 
 @dataclass(kw_only=True)
 class Place:
-    """named_store: as a person gave it, None for the user's own. creating: whether a named store may be new."""
+    """named_store: as a person gave it, None for the user's own. creating: whether a named store may be new. looking:
+    nothing is written where there is no store yet.
+    """
 
     project: Path
     named_store: str | None = None
@@ -36,6 +42,7 @@ class Place:
     session_name: str | None = None
     branch_name: str | None = None
     creating: bool = False
+    looking: bool = False
 
     @cached_property
     def resolved(self) -> Resolved:
@@ -86,9 +93,23 @@ class Place:
 
     @cached_property
     def store(self) -> Store:
-        """The store, opened. The user's own is made when it is not there, so that nothing has to be set up first."""
+        """The store, opened. The user's own is made when it is not there, so that nothing has to be set up first; a
+        command that only looks makes none.
+        """
         self.check_store()
+        if self.looking and not self.may_have_store():
+            return open_store(os.fspath(Path(self._no_store.name) / "empty.sqlite"))
         return open_store(self.url, create=self.named_store is None or self.creating)
+
+    @cached_property
+    def _no_store(self) -> "TemporaryDirectory[str]":
+        """The folder of an empty store for this command alone, in place of one that nobody has made yet."""
+        from tempfile import TemporaryDirectory
+
+        try:
+            return TemporaryDirectory(prefix="minutebook-")
+        except OSError as error:
+            raise NotFound(NOTHING_YET) from error
 
     def check_store(self) -> None:
         """Raise BadInput where a store was named that is not there, and must be."""
@@ -148,6 +169,8 @@ class Place:
         """Close the store, if it was opened."""
         if "store" in self.__dict__:
             self.store.close()
+        if "_no_store" in self.__dict__:
+            self._no_store.cleanup()
 
 
 def may_be_there(path: Path) -> bool:

@@ -17,7 +17,7 @@ from minutebook.pipeline.sourcetext import entry_text
     short_help="a record and the exact source behind it",
     context_settings={"ignore_unknown_options": False},
 )
-@placed()
+@placed(looking=True)
 @click.argument("record_id", metavar="ID")
 @click.option("--page", type=click.IntRange(min=0), metavar="N", help="Which page; 0 is all of it.")
 @JSON

@@ -6,7 +6,7 @@ import click
 
 from minutebook.cli.choosing import is_same_project
 from minutebook.cli.options import JSON, placed
-from minutebook.cli.place import Place
+from minutebook.cli.place import NOTHING_YET, Place
 from minutebook.cli.showing import counted, harmless, minute, one_line, remark, write, write_json
 from minutebook.errors import BadInput
 from minutebook.pipeline.answers import hit_data
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("search", short_help="records and turns by words", context_settings={"ignore_unknown_options": True})
-@placed()
+@placed(looking=True)
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option("--project-wide", is_flag=True, help="In all sessions of the session's project.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, metavar="N")
@@ -55,6 +55,8 @@ def search_command(
         return
     for hit in hits:
         write(text_of(hit, zones.get(hit.branch, "UTC"), elsewhere=hit.branch != place.branch.key))
+    if not place.sessions:
+        remark(f"om: {NOTHING_YET}")
     remark(summary(len(hits), len(branches), place.branch.key, project_wide=project_wide))
     if verdict and hits:
         remark(one_line(verdict.summary))

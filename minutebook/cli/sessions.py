@@ -39,7 +39,7 @@ class Line:
 
 
 @click.command(short_help="the sessions in the store")
-@placed(choosing=False)
+@placed(choosing=False, looking=True)
 @click.option(
     "--limit", type=click.IntRange(1, LIMIT_MOST), metavar="N", help=f"The N latest; for people {SHOWN}, else all."
 )

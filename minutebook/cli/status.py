@@ -10,7 +10,7 @@ from minutebook.pipeline.status import read_status
 
 
 @click.command(short_help="what is recorded, visible, due or failing")
-@placed()
+@placed(looking=True)
 @JSON
 @click.pass_context
 def status(ctx: click.Context, place: Place, as_json: bool) -> None:

@@ -48,7 +48,7 @@ def create(place: Place, user: str, projects: tuple[str, ...], days: int | None,
 
 
 @token.command("list", short_help="the tokens, without their texts")
-@placed(choosing=False, in_project=False)
+@placed(choosing=False, looking=True, in_project=False)
 @JSON
 def list_(place: Place, as_json: bool) -> None:
     """The tokens, without their texts, and the projects that the team shares."""
@@ -65,7 +65,7 @@ def list_(place: Place, as_json: bool) -> None:
 
 
 @token.command("revoke", short_help="a token is of no use from now on")
-@placed(choosing=False, in_project=False)
+@placed(choosing=False, looking=True, in_project=False)
 @click.argument("token_id", metavar="ID")
 def revoke(place: Place, token_id: str) -> None:
     """A token is of no use from now on, at the next request."""
@@ -84,7 +84,7 @@ def share(place: Place, name: str) -> None:
 
 
 @token.command("unshare", short_help="each reads only their own again")
-@placed(choosing=False, in_project=False)
+@placed(choosing=False, looking=True, in_project=False)
 @click.argument("name", metavar="PROJECT")
 def unshare(place: Place, name: str) -> None:
     """Each user reads only their own sessions of the project again. Copies that were fetched stay where they are."""

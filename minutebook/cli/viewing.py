@@ -18,7 +18,7 @@ NOT_COMPACTED = "No compaction has been confirmed yet, so nothing is visible; `o
 
 
 @click.command(short_help="the memory itself")
-@placed()
+@placed(looking=True)
 @click.option("--full", is_flag=True, help="All active memory at the tip, not only what the last compaction showed.")
 @click.option("--copy/--no-copy", default=None, help="To the clipboard; by default when the output is a terminal.")
 def view(place: Place, full: bool, copy: bool | None) -> None:
@@ -64,7 +64,7 @@ def _copy(text: str) -> None:
 
 
 @click.command(short_help="what an agent would get back at a compaction")
-@placed()
+@placed(looking=True)
 @click.option("--boundary", type=click.IntRange(min=0), metavar="N", help="Position of the first entry that stays.")
 @click.option(
     "--keep", type=click.IntRange(min=0), metavar="TOKENS", help="About so many tokens of newest entries stay."
