@@ -139,8 +139,9 @@ def without_texts(value: object) -> Any:
 def _append(path: Path, line: str) -> None:
     """One write for the whole line, so that rows of several processes do not mix."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if path.exists() and path.stat().st_size >= ROTATE_AT_BYTES:
-        path.replace(path.with_name(path.name + ".1"))
+    with contextlib.suppress(FileNotFoundError):  # another process may turn it over in this moment
+        if path.stat().st_size >= ROTATE_AT_BYTES:
+            path.replace(path.with_name(path.name + ".1"))
     handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
         os.write(handle, (_after_a_cut_row(handle) + line + "\n").encode("utf-8", "backslashreplace"))
@@ -150,12 +151,15 @@ def _append(path: Path, line: str) -> None:
 
 def _without_rows(path: Path, branches: frozenset[str]) -> bool:
     """Rewrite the file without these branches' rows and rows that cannot be read; False where it holds none."""
-    lines = path.read_text(encoding="utf-8", errors="backslashreplace").splitlines(keepends=True)
+    try:
+        lines = path.read_text(encoding="utf-8", errors="backslashreplace").splitlines(keepends=True)
+    except FileNotFoundError:  # another process was faster
+        return False
     kept = [line for line in lines if _branch_of(line) not in (None, *branches)]
     if len(kept) == len(lines):
         return False
     if not kept:
-        path.unlink()
+        path.unlink(missing_ok=True)
         return True
     handle, beside = tempfile.mkstemp(dir=path.parent)  # its mode is 0600
     with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -1,6 +1,7 @@
 """The debug log, rows 003-142 to 003-147."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -159,3 +160,26 @@ def test_a_log_that_cannot_be_written_changes_nothing_003_147(tmp_path: Path) ->
 def test_lone_surrogates_are_written_readably(tmp_path: Path) -> None:
     DebugLog(True, tmp_path).row("started", data={"id": "a\ud800"})
     assert len(rows(tmp_path / "debug.ndjson")) == 1
+
+
+@pytest.mark.parametrize("late", ["stat", "replace"])
+def test_a_row_is_kept_when_another_process_turns_the_file_over_in_this_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: str
+) -> None:
+    log = DebugLog(True, tmp_path)
+    log.row("first", session="s")
+    file = tmp_path / "debug" / "s.ndjson"
+    with file.open("ab") as full:
+        full.truncate(ROTATE_AT_BYTES)
+    act = getattr(Path, late)
+
+    def too_late(self: Path, *more: Any, **named: Any) -> Any:
+        if self == file and os.path.exists(file):  # noqa: PTH110
+            file.rename(tmp_path / "turned over")
+        return act(self, *more, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, late, too_late)
+        log.row("second", session="s")
+    assert [row["event"] for row in rows(file)] == ["second"]
+    assert log.forget("s", [""]) == [file] and log.forget("s", [""]) == []
