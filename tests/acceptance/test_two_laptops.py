@@ -224,7 +224,7 @@ def test_a_missing_box_costs_freshness_only(team: Team) -> None:
 
 
 @ON_SQLITE
-@pytest.mark.timeout(120 + 20 * KILLS)
+@pytest.mark.timeout(300 + 20 * KILLS)
 def test_a_killed_om_sync_leaves_nothing_half_done(team: Team) -> None:
     chance = random.Random(7)
     team.box.start("worker")

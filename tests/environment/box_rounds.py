@@ -8,6 +8,7 @@ have to come to the same sources and the same memory, each entry once, with noth
 import argparse
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,7 @@ ROUNDS_OF_A_STORY = 10
 SETTLE_SECONDS = 120.0
 AT_WORK, AT_WORK_SECONDS = 0.7, 20.0
 """So often a kill waits until something arrives, at most so long."""
+STARTING_SECONDS = 10.0
 PARTS = ("worker", "api", "sync-0", "sync-1", "redis")
 POWER = "power"
 """That of the machine on which Redis runs, which then loses what was written in the last moment."""
@@ -52,8 +54,10 @@ class Part:
     output: Path
     stays: bool
     process: "subprocess.Popen[bytes] | None" = None
+    began: float = 0.0
 
     def start(self) -> None:
+        self.began = time.monotonic()
         with self.output.open("ab") as file:
             self.process = subprocess.Popen(
                 [*OM, *self.words], env={**os.environ, **self.environment}, stdout=file, stderr=file
@@ -65,9 +69,12 @@ class Part:
             self.process.wait()
 
     def stop(self) -> int:
+        """Its exit code; 0 also of one that was started just now, and did not hear signals yet."""
         assert self.process is not None
+        is_new = time.monotonic() - self.began < STARTING_SECONDS
         self.process.terminate()
-        return self.process.wait(60)
+        code = self.process.wait(60)
+        return 0 if is_new and code == -signal.SIGTERM else code
 
     def ended(self) -> int | None:
         return None if self.process is None else self.process.poll()

@@ -23,7 +23,7 @@ from killing.deaths import Death, Reaper
 from minutebook.store.redis_server import Server
 from minutebook.store.sqlite import SqliteStore
 
-PATIENCE_SECONDS = 90
+PATIENCE_SECONDS = 240
 
 
 def main() -> None:

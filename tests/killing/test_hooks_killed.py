@@ -49,7 +49,7 @@ class Watched:
             return True
 
 
-@pytest.mark.timeout(120 + 20 * ROUNDS)
+@pytest.mark.timeout(300 + 20 * ROUNDS)
 def test_killed_hooks_and_workers_lose_nothing(nursery: Nursery, tmp_path: Path) -> None:
     calm = Watched(nursery, tmp_path / "usual", 0, Tally(""))
     calm.agent.say("one", "two")

@@ -13,7 +13,7 @@ from killing.killed_sessions import SETTINGS, assignments, session_rows, write_s
 from killing.plans import Tally
 from killing.results import differences, result_of
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 
 
 @pytest.mark.parametrize("fault", ["", "torn_append"])

@@ -13,7 +13,7 @@ SEEDS = int(os.environ.get("MINUTEBOOK_PROCESS_SEEDS", "3"))
 FIRST = int(os.environ.get("MINUTEBOOK_PROCESS_FIRST_SEED", "1"))
 
 
-@pytest.mark.timeout(120 + 20 * SEEDS)
+@pytest.mark.timeout(300 + 20 * SEEDS)
 def test_processes_at_once_lose_nothing(nursery: Nursery, home: Home, tmp_path: Path) -> None:
     calls = usual(nursery, tmp_path / "usual", home)
     tally = Tally(f"processes at once{home.told}")

@@ -30,7 +30,7 @@ def scene(nursery: Nursery, home: Home, tmp_path: Path) -> Scene:
     return scene
 
 
-@pytest.mark.timeout(120 + 5 * ROUNDS)
+@pytest.mark.timeout(300 + 5 * ROUNDS)
 def test_a_worker_killed_in_its_queue_or_its_fifo(nursery: Nursery, scene: Scene, tmp_path: Path) -> None:
     rng = random.Random(5)
     for number in range(ROUNDS):

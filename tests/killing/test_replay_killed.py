@@ -62,7 +62,7 @@ def kill_often(nursery: Nursery, home: Home, wanted: list[Undisturbed], folder: 
     tally.done()
 
 
-@pytest.mark.timeout(120 + 5 * ROUNDS)
+@pytest.mark.timeout(300 + 5 * ROUNDS)
 def test_a_killed_replay_ends_equal(nursery: Nursery, home: Home, tmp_path: Path) -> None:
     files = [
         write_session(tmp_path / f"s{seed}.jsonl", session_rows(seed, turns=5 + 2 * seed))
@@ -72,7 +72,7 @@ def test_a_killed_replay_ends_equal(nursery: Nursery, home: Home, tmp_path: Path
     kill_often(nursery, home, wanted, tmp_path, "replay --step", ROUNDS)
 
 
-@pytest.mark.timeout(120 + 40 * MODEL_ROUNDS)
+@pytest.mark.timeout(300 + 10 * MODEL_ROUNDS)
 def test_a_killed_replay_with_a_model_ends_equal(
     model_nursery: Nursery, home: Home, server: ScriptedServer, tmp_path: Path
 ) -> None:

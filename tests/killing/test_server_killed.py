@@ -36,7 +36,7 @@ def killed_once(server: RedisServer, rng: random.Random, tally: Tally) -> None:
     server.start()
 
 
-@pytest.mark.timeout(120 + 20 * ROUNDS)
+@pytest.mark.timeout(300 + 20 * ROUNDS)
 def test_a_server_killed_under_hosts_and_workers(nursery: Nursery, mortal: RedisServer, tmp_path: Path) -> None:
     tally = Tally("redis-server, killed under om ingest and om worker")
     home = OnServer(mortal.url.rpartition("/")[0])

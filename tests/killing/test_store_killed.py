@@ -58,7 +58,7 @@ def assert_whole(path: Path, acknowledged: int, batch: int) -> int:
     return count
 
 
-@pytest.mark.timeout(120 + 5 * KILLS_WHILE_WRITING)
+@pytest.mark.timeout(300 + KILLS_WHILE_WRITING)
 def test_a_writer_killed_at_any_instant(nursery: Nursery, tmp_path: Path) -> None:
     rng, tally = random.Random(8), Tally("appends to a store")
     path = tmp_path / "store.db"
@@ -77,7 +77,7 @@ def test_a_writer_killed_at_any_instant(nursery: Nursery, tmp_path: Path) -> Non
     tally.done()
 
 
-@pytest.mark.timeout(120 + 5 * KILLS_WHILE_OPENING)
+@pytest.mark.timeout(300 + KILLS_WHILE_OPENING)
 def test_a_process_killed_while_it_creates_the_store(nursery: Nursery, tmp_path: Path) -> None:
     rng, tally = random.Random(9), Tally("creation of a store")
     for number in range(KILLS_WHILE_OPENING):

@@ -47,14 +47,14 @@ def grow_under(scene: Scene, known: Usual) -> None:
         scene.ahead += scene.rng.choice([0, 0, LATER_SECONDS])
 
 
-@pytest.mark.timeout(120 + 10 * ROUNDS)
+@pytest.mark.timeout(300 + 10 * ROUNDS)
 def test_killed_intake_and_workers_lose_nothing(nursery: Nursery, home: Home, tmp_path: Path) -> None:
     known = usual(Scene(nursery, tmp_path / "usual", 0, Tally(""), home=home), "ingest", "worker")
     for scene in scenes(nursery, tmp_path, home, "om ingest of a growing file, and om worker", ROUNDS):
         grow_under(scene, known)
 
 
-@pytest.mark.timeout(120 + 20 * MODEL_ROUNDS)
+@pytest.mark.timeout(300 + 20 * MODEL_ROUNDS)
 def test_killed_workers_that_ask_a_model_lose_nothing(
     model_nursery: Nursery, home: Home, server: ScriptedServer, tmp_path: Path
 ) -> None:
@@ -68,7 +68,7 @@ def test_killed_workers_that_ask_a_model_lose_nothing(
         grow_under(scene, known)
 
 
-@pytest.mark.timeout(120 + 10 * REPLAY_ROUNDS)
+@pytest.mark.timeout(300 + 10 * REPLAY_ROUNDS)
 def test_killed_replays_beside_their_workers_lose_nothing(nursery: Nursery, home: Home, tmp_path: Path) -> None:
     known = usual(Scene(nursery, tmp_path / "usual", 0, Tally(""), home=home), "replay")
     for scene in scenes(nursery, tmp_path, home, "om replay, workers beside it", REPLAY_ROUNDS):
