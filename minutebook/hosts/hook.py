@@ -58,7 +58,11 @@ CODEX: Mapping[str, tuple[str, ...]] = {
     "SessionEnd": (ENDED,),
     "Interrupt": (RING,),
 }
-ACTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {"claude_code": CLAUDE_CODE, "codex": CODEX}
+ACTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "claude_code": CLAUDE_CODE,
+    "codex": CODEX,
+    "pi": {"SessionEnd": (ENDED,)},  # where the process behind its extension had to be killed
+}
 """Host → event → what its hook does, in this order."""
 
 COMMANDS = ("om:status", "om:view", "om:recall")
@@ -137,7 +141,9 @@ def _run(arguments: list[str]) -> None:
     if not session:
         raise NotForUs("no JSON object with a session_id on stdin")
     if event in COMPACTING and not name_in(payload, "agent_id"):
-        _forget_claims(store_path, host, session)
+        from minutebook.hosts.claims import forget_claims
+
+        forget_claims(store_path, host, session)
     if part > 1:
         _print_part(store_path, host, session, payload, part)
     else:
@@ -261,12 +267,6 @@ def _is_given(store_path: str, host: str, session: str) -> bool:
     from minutebook.hosts.claims import is_claimed
 
     return is_claimed(store_path, host, session)
-
-
-def _forget_claims(store_path: str, host: str, session: str) -> None:
-    from minutebook.hosts.claims import forget_claims
-
-    forget_claims(store_path, host, session)
 
 
 def _give(store_path: str, host: str, event: str, session: str, text: str, part: int = 1) -> bool:

@@ -108,7 +108,7 @@ class Agent:
 
     def hook(self, *words: str, given: bytes | None = None, env: Mapping[str, str] | None = None, **more: Any) -> Done:
         """A hook of Claude Code, or of the host that is named first. given: its stdin; more: into the payload."""
-        arguments = words if words[0] in ("codex", "claude-code", "claude_code") else ("claude-code", *words)
+        arguments = words if words[0] in ("codex", "claude-code", "claude_code", "pi") else ("claude-code", *words)
         return subprocess.run(
             [*patient(), *arguments],
             input=json.dumps(self.payload(**more)).encode() if given is None else given,

@@ -79,6 +79,23 @@ def test_the_child_is_killed_pi_summarizes_and_the_next_turn_starts_another(pi_l
     assert pi_lab.processes("om-hook") == []
 
 
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
+def test_what_a_child_that_had_to_be_given_up_did_not_take_in_is_left_to_a_worker(pi_lab: PiLab, number: int) -> None:
+    """Nobody has to open the session again."""
+    pi_lab.settings("passive = true\n")
+    with pi_lab.rpc() as pi:
+        turn(pi_lab, pi, "one")
+        until(pi_lab.has_session, "the session")
+        child = pi_lab.child(pi)
+        os.kill(child, signal.SIGSTOP)
+        turn(pi_lab, pi, "two")
+        os.kill(child, number)
+    until(lambda: pi_lab.sessions()[0].prompts == 2, "the last turn")
+    until(lambda: pi_lab.sessions()[0].ended, "the end of the session")
+    pi_lab.stop_workers()
+    assert pi_lab.processes("om-hook") == []
+
+
 @pytest.mark.parametrize("text", ["raise SystemExit(3)", "import time; time.sleep(60)", "print('rubbish'); print({})"])
 def test_a_program_that_is_not_om_hook_harms_nothing(pi_lab: PiLab, tmp_path: Path, text: str) -> None:
     pi_lab.install(program(tmp_path, text))

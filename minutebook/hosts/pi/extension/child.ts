@@ -13,7 +13,7 @@ type Line = Unasked | ({ type: "result"; id: number } & Result);
 export class Child {
   private readonly process: ChildProcessByStdio<Writable, Readable, null>;
   private readonly waiting = new Map<number, (result: Result | undefined) => void>();
-  private readonly exited: Promise<void>;
+  private readonly exited: Promise<boolean>;
   private next = 1;
   private held = "";
   alive = true;
@@ -24,14 +24,14 @@ export class Child {
     this.process.stdout.setEncoding("utf8");
     this.process.stdout.on("data", (data: string) => this.read(data, hear));
     this.exited = new Promise((resolve) => {
-      const over = () => {
+      const over = (code: unknown) => {
         if (this.alive) {
           this.alive = false;
           for (const answer of this.waiting.values()) answer(undefined);
           this.waiting.clear();
           gone();
         }
-        resolve();
+        resolve(code === 0);
       };
       this.process.on("exit", over);
       this.process.on("error", over);
@@ -61,14 +61,15 @@ export class Child {
     if (this.alive) this.process.stdin.write(`${JSON.stringify(line)}\n`);
   }
 
-  // Its input ends, and with it the child. One that does not leave is told to.
-  async end(ms: number): Promise<void> {
+  // Its input ends, and with it the child. One that does not leave is told to; false for one that had to be.
+  async end(ms: number): Promise<boolean> {
     this.process.stdin.end();
     const late = setTimeout(() => this.process.kill("SIGTERM"), ms);
     const never = setTimeout(() => this.process.kill("SIGKILL"), ms + 500);
-    await this.exited;
+    const inOrder = await this.exited;
     clearTimeout(late);
     clearTimeout(never);
+    return inOrder;
   }
 
   private read(data: string, hear: (line: Unasked) => void): void {

@@ -1,4 +1,5 @@
 // One session and its child: started when it is needed, started again when it died, ended with the session.
+import { spawnSync } from "node:child_process";
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { Asking, sessionModel } from "./asking.ts";
 import { Child, type Patience } from "./child.ts";
@@ -10,6 +11,7 @@ import type { Level, Opened, Result, Unasked } from "./wire.ts";
 const OPEN_MS = 10_000;
 const TURN_MS = 5_000;
 const END_MS = 2_000;
+const HOOK_MS = 1_500; // it leaves within a second
 const STARTS_MOST = 10; // in one session; a child that dies ever again is left dead
 const NOT_FOUND = "Minutebook: om-hook was not found, so nothing is remembered here; `om install pi` mends it";
 const DOES_NOT_RUN = "does not run, so nothing is remembered here; `om install pi` of an installed Minutebook mends it";
@@ -73,12 +75,24 @@ export class Session {
 
   async end(ended: boolean): Promise<void> {
     const child = this.child;
+    const wasOff = this.isOff;
     this.asking.stop();
     this.off = true;
-    if (!child?.alive) return;
+    if (!child) return;
     // The rest of the session's time belongs to the child: it takes the last entries in, then it leaves.
-    child.send({ type: "end", id: 0, ended, ...this.news() });
-    await child.end(END_MS);
+    if (child.alive) child.send({ type: "end", id: 0, ended, ...this.news() });
+    const inOrder = await child.end(END_MS);
+    if (!inOrder && ended && !wasOff) this.leaveToWorker();
+  }
+
+  // What a child that was killed did not take in stands in the session's file: a hook says where that is.
+  private leaveToWorker(): void {
+    const manager = this.ctx.sessionManager;
+    const header = manager.getHeader();
+    const program = findHook();
+    if (!program || !header) return;
+    const said = { session_id: header.id, transcript_path: manager.getSessionFile(), cwd: header.cwd };
+    spawnSync(program, ["pi", "SessionEnd"], { input: JSON.stringify(said), timeout: HOOK_MS, killSignal: "SIGKILL" });
   }
 
   private start(): boolean {
