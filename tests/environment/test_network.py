@@ -89,5 +89,5 @@ def test_a_cut_network_costs_freshness_and_nothing_else(team: Team, tmp_path: Pa
     until(lambda: team.has_memory("during"))
     for process in running:
         process.send_signal(signal.SIGTERM)
-    assert [process.wait(30) for process in running] == [0, 0], team.printed("laptop") + team.printed("worker")
+    assert [process.wait(60) for process in running] == [0, 0], team.printed("laptop") + team.printed("worker")
     assert "Traceback" not in team.printed("laptop") + team.printed("worker") + team.printed(BOX)

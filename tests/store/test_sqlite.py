@@ -144,11 +144,11 @@ def test_closing_closes_the_connections_of_all_threads(path: Path, store: Sqlite
     def read_and_wait() -> None:
         store.tip("s")
         done.set()
-        leave.wait(10)
+        leave.wait(60)
 
     thread = threading.Thread(target=read_and_wait)
     thread.start()
-    assert done.wait(10)
+    assert done.wait(60)
     store.close()
     # SQLite removes the WAL with the last connection: the other thread's is closed too.
     assert [file.name for file in path.parent.iterdir()] == ["store.db"]
