@@ -67,18 +67,18 @@ def door_rows(bench: Bench, *, url: str = "") -> Iterator[Row]:
 def _share(store: Store, port: int, token: str, name: str, count: int, size: int) -> tuple[float, float]:
     """Entries a second: called directly, and over HTTP."""
     alone = _loads(f"direct-{name}", 1, count * 2, size)[0]
-    loads = _loads(f"http-{name}", CLIENTS, count, size)
+    requests = _requests_of(token, _loads(f"http-{name}", CLIENTS, count, size))  # not while the clock runs
     began = time.perf_counter()
     _direct(store, alone)
     direct = count * 2 * size / (time.perf_counter() - began)
     began = time.perf_counter()
-    asyncio.run(_send_all(port, token, loads))
+    asyncio.run(_send_all(port, requests))
     return direct, CLIENTS * count * size / (time.perf_counter() - began)
 
 
 def _tail_row(port: int, token: str, kind: str, count: int) -> Row:
-    asyncio.run(_send_all(port, token, _loads("warm", MANY_CLIENTS, 4, 1)))
-    seconds = asyncio.run(_send_all(port, token, _loads("tail", MANY_CLIENTS, count, 1)))
+    asyncio.run(_send_all(port, _requests_of(token, _loads("warm", MANY_CLIENTS, 4, 1))))
+    seconds = asyncio.run(_send_all(port, _requests_of(token, _loads("tail", MANY_CLIENTS, count, 1))))
     p50, p99 = median(seconds), quantiles(seconds, n=100)[98]
     measured = f"{p50 * 1e3:.0f} ms, {p99 * 1e3:.0f} ms: {p99 / p50:.1f}"
     name = f"p50 and p99 of a request at {MANY_CLIENTS} clients, {kind}"
@@ -121,9 +121,13 @@ def _requests(token: str, load: Load) -> Iterator[bytes]:
         at, before = at + len(entries), entries[-1].id
 
 
-async def _send_all(port: int, token: str, loads: Sequence[Load]) -> list[float]:
+def _requests_of(token: str, loads: Sequence[Load]) -> list[list[bytes]]:
+    """Those of each client."""
+    return [[*_requests(token, load)] for load in loads]
+
+
+async def _send_all(port: int, requests: Sequence[Sequence[bytes]]) -> list[float]:
     """All clients at once, each waiting for its answers; the seconds of every request."""
-    requests = [[*_requests(token, load)] for load in loads]
     done = await asyncio.gather(*(_client(port, each) for each in requests))
     return [second for seconds in done for second in seconds]
 

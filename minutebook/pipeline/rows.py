@@ -6,7 +6,7 @@ is malformed, naming the row and its field. Described in docs/formats.md.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -161,15 +161,9 @@ def source_of_row(row: Any) -> SourceEntry:
         raise given.wrong("parts", f"at most {PARTS_MAX:,}")
     return SourceEntry(
         id=given.name("id"),
-        parent=given.name("parent", "") or None,
         role=given.one_of("role", ROLES),
-        time=given.name("time", ""),
         parts=tuple(_part_of(part, given) for part in parts),
-        **_each(given.name, filter(given.row.__contains__, _ENTRY_TEXTS), ""),
-        **_each(given.flag, filter(given.row.__contains__, _ENTRY_FLAGS)),
-        usage=_usage_of(given),
-        raw=_raw_of(given),
-        text_sha256=given.digest("text_sha256"),
+        **{name: _ENTRY_MORE[name](given, name) for name in given.row if name in _ENTRY_MORE},
     )
 
 
@@ -212,29 +206,45 @@ def lengths_of_row(row: Any) -> Lengths:
     )
 
 
-def _each(read: Callable[..., Any], names: Iterable[str], *default: Any) -> dict[str, Any]:
+def _each(read: Callable[..., Any], names: Sequence[str], *default: Any) -> dict[str, Any]:
     return {name: read(name, *default) for name in names}
 
 
 def _part_of(value: Any, entry: Fields) -> Part:
     given = Fields(value, "source", named=False, within="parts")
     kind: Any = given.one_of("kind", PART_KINDS)
-    return Part(kind=kind, text=given.text("text"), name=given.name("name", ""), call_id=given.name("call_id", ""))
+    more = {name: given.name(name, "") for name in ("name", "call_id") if name in given.row}
+    return Part(kind=kind, text=given.text("text"), **more)
 
 
-def _usage_of(given: Fields) -> Usage | None:
-    use = given.within("usage")
+def _usage_of(given: Fields, name: str) -> Usage | None:
+    use = given.within(name)
     if use is None:
         return None
     tokens = None if use.missing("context_tokens") else use.count("context_tokens")
     return Usage(reply_id=use.name("reply_id", ""), model=use.name("model", ""), context_tokens=tokens)
 
 
-def _raw_of(given: Fields) -> RawPointer | None:
-    raw = given.within("raw")
+def _raw_of(given: Fields, name: str) -> RawPointer | None:
+    raw = given.within(name)
     if raw is None:
         return None
     return RawPointer(path=raw.name("path", ""), offset=raw.count("offset", 0), length=raw.count("length", 0))
+
+
+def _text_of(given: Fields, name: str) -> str:
+    return given.name(name, "")
+
+
+_ENTRY_MORE: Mapping[str, Callable[[Fields, str], Any]] = {
+    "parent": lambda given, name: given.name(name, "") or None,
+    "usage": _usage_of,
+    "raw": _raw_of,
+    "text_sha256": Fields.digest,
+    **dict.fromkeys(("time", *_ENTRY_TEXTS), _text_of),
+    **dict.fromkeys(_ENTRY_FLAGS, Fields.flag),
+}
+"""What a source row may have besides; most have little of it, and a box reads many."""
 
 
 def _counts_of(given: Fields, name: str) -> dict[str, int]:

@@ -15,9 +15,10 @@ from minutebook.store.kernel import Store
 THREADS = 16
 STRANGERS_NOTED = 100
 """So many addresses without a valid token are noted in a minute, each once: a flood does not fill the audit log."""
-TAKERS = 4
+TAKERS = 2
+"""One waits for the Redis server while the other one works; more take the interpreter from one another."""
 TAKERS_OF_FILE = 1
-"""A file is written to by one at a time anyway; threads that parse meanwhile take the interpreter from that one."""
+"""A file is written to by one at a time anyway."""
 
 
 @dataclass(frozen=True, slots=True)
