@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,12 @@ def test_a_run_with_more_than_three_second_tries_has_failed(tmp_path: Path, coun
     assert done.returncode == code, done.stdout + done.stderr
     assert done.stdout.count("AssertionError: planted") == count
     assert f"{count} passed, {count} rerun" in done.stdout.splitlines()[-1]
+
+
+def test_an_old_temporary_folder_that_stays_fails_no_run() -> None:
+    """pytest warns so after the last test, when another run on the machine removes the same folder."""
+    warnings.warn(
+        pytest.PytestWarning("(rm_rf) error removing /tmp/garbage\n<class 'OSError'>: not empty"), stacklevel=1
+    )
+    with pytest.raises(pytest.PytestWarning):
+        warnings.warn(pytest.PytestWarning("another"), stacklevel=1)
