@@ -15,7 +15,7 @@ from minutebook.errors import BadSetting
 from minutebook.places import config_dir, read_private_file
 from minutebook.settings import ModelChoice, Settings
 from minutebook.workers import models_hosts
-from minutebook.workers.models_library import WITH_USUAL_KEY, library
+from minutebook.workers.models_library import OTHER_KEYS, WITH_USUAL_KEY, library
 
 KEYS_FILE = "keys.toml"
 NO_KEY = "none"
@@ -167,7 +167,8 @@ def _names_of(choice: ModelChoice) -> Sequence[str]:
 def _asked_for(choice: ModelChoice) -> list[str]:
     if choice.provider in WITH_USUAL_KEY:
         usual = f"{choice.provider.upper()}_API_KEY"
-        return [] if usual in os.environ else [usual]
+        others = OTHER_KEYS.get(choice.provider, ())
+        return [] if any(name in os.environ for name in (usual, *others)) else [usual]
     checked = library().validate_environment(f"{choice.provider}/{choice.id}")
     return [str(name) for name in checked.get("missing_keys") or ()]
 

@@ -33,7 +33,12 @@ WITH_USUAL_KEY = frozenset(
         "xai",
     }
 )
-"""Providers that litellm knows and that want NAME_API_KEY alone, so that nobody has to load it to learn that."""
+"""Providers that litellm knows and that want NAME_API_KEY, so that nobody has to load it to learn that."""
+OTHER_KEYS = {
+    "anthropic": ("ANTHROPIC_AUTH_TOKEN",),
+    "fireworks_ai": ("FIREWORKS_API_KEY", "FIREWORKSAI_API_KEY", "FIREWORKS_AI_TOKEN"),
+}
+"""Variables that litellm takes in place of it."""
 GRACE_SECONDS = 1.0
 
 

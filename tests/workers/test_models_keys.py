@@ -1,6 +1,8 @@
 """Keys: where they come from, who counts as usable, and that they are shown nowhere. Row 003-132."""
 
+import inspect
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from minutebook.pipeline.notices import read_notices
 from minutebook.places import config_dir
 from minutebook.settings import ModelChoice, Settings
 from minutebook.store.kernel import Store
+from minutebook.workers import models_keys
 from minutebook.workers.models_call import advice
 from minutebook.workers.models_errors import Failure
 from minutebook.workers.models_keys import Access, access_to, read_keys
@@ -143,12 +146,16 @@ def test_a_key_of_the_environment_that_is_quoted_back_is_cut_out(store: Store, m
 def test_what_is_known_without_the_library_is_what_the_library_says(
     provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usual = f"{provider.upper()}_API_KEY"
-    for name in [name for name in os.environ if name.endswith("_API_KEY")]:
-        monkeypatch.delenv(name)
+    """Whichever of its variables is set, also to nothing: those that take the place of the usual one among them."""
+    check = library().validate_environment
+    names = set(re.findall(r'"([A-Z][A-Z0-9_]+)"', inspect.getsource(check)))
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
     assert provider in {str(getattr(each, "value", each)) for each in library().provider_list}
-    for model in ("a-model", "gpt-5-mini", "claude-haiku-4-5"):
-        assert library().validate_environment(f"{provider}/{model}")["missing_keys"] == [usual]
-    for value in ("k", ""):
-        monkeypatch.setenv(usual, value)
-        assert library().validate_environment(f"{provider}/a-model")["missing_keys"] == []
+    assert f"{provider.upper()}_API_KEY" in names
+    choices = [ModelChoice(provider=provider, id=model) for model in ("a-model", "gpt-5-mini", "claude-haiku-4-5")]
+    for name, value in [("NOTHING_OF_IT", ""), *((name, value) for name in sorted(names) for value in ("k", ""))]:
+        with monkeypatch.context() as one:
+            one.setenv(name, value)
+            for choice in choices:
+                assert check(f"{provider}/{choice.id}")["missing_keys"] == models_keys._asked_for(choice), name
