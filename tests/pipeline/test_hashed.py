@@ -40,7 +40,16 @@ def test_changed_words_are_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [f"use {SECRET} there", "a <private>my own</private> b", "<private>all", "", "a\ud83d b", "a \U0001f600 b"]
+    "text",
+    [
+        f"use {SECRET} there",
+        "a <private>my own</private> b",
+        "<private>all",
+        "a <private b='<private>c</private>'>d</private> e",
+        "",
+        "a\ud83d b",
+        "a \U0001f600 b",
+    ],
 )
 def test_what_intake_itself_changes_is_no_fault(text: str) -> None:
     assert not is_other_text(taken(say(text, id="e1")))
