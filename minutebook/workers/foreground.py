@@ -20,6 +20,7 @@ from minutebook.workers.holding import Hold
 from minutebook.workers.opening import open_patiently
 from minutebook.workers.run_notices import teller_of
 from minutebook.workers.runner import Minds, SettingsFor
+from minutebook.workers.stopping import Stopped
 
 START_AGAIN = -1
 """What run_worker returns of a worker that is to start anew."""
@@ -92,7 +93,7 @@ def stop_on_signals() -> Iterator[threading.Event]:
 
     A worker that was started with nohup outlives its terminal.
     """
-    stopped = threading.Event()
+    stopped = Stopped()
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
     if before[signal.SIGHUP] == signal.SIG_IGN:
         del before[signal.SIGHUP]
