@@ -12,6 +12,7 @@ from minutebook.cli.sessions import short_keys
 from minutebook.cli.showing import counted, harmless, minute, one_line, write
 from minutebook.debuglog import DebugLog, file_name
 from minutebook.errors import StoreError
+from minutebook.hosts.slots import forget
 from minutebook.pipeline import ledger
 from minutebook.pipeline.boxkeys import owner_of
 from minutebook.pipeline.branches import find_branch, memory_stream
@@ -129,11 +130,14 @@ def _why_kept(store: Store, session: Session, settings_for: Callable[..., Any]) 
 
 
 def done_with(place: Place, plan: Plan) -> str:
-    """Remove debug logs and queued hints, and have the store forget; a sentence about what may still hold it."""
+    """Remove debug logs, what waits for hooks and workers, and have the store forget; a sentence about what is left."""
     log = DebugLog(True, data_dir())
     for session in plan.sessions:
         log.forget(session.session, session.branches)
     if place.store_file is not None:
+        for session in plan.sessions:
+            if not session.agent:
+                forget(str(place.store_file.absolute()), session.host, session.session)
         queue = place.store_file.with_name(place.store_file.name + QUEUE_SUFFIX)
         for suffix in QUEUE_FILES:  # jobs are hints there, named by their branches; a running worker makes it anew
             queue.with_name(queue.name + suffix).unlink(missing_ok=True)

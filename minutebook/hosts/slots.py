@@ -5,13 +5,13 @@ What was said is kept beside the store and not in it: it belongs to this machine
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from minutebook.hosts.barejson import parse, to_json
-from minutebook.hosts.beside import read_beside, slot_path, write_beside
+from minutebook.hosts.beside import handover_path, read_beside, safe_name, slot_path, write_beside
 from minutebook.hosts.slotfile import add
 
 IDS_MOST = 50
@@ -125,8 +125,23 @@ def _told_path(store_path: str, host: str, session: str) -> str:
 def remove_old(store_path: str, *, now: float | None = None) -> None:
     """What sessions left behind that have not moved for a month."""
     before = (time.time() if now is None else now) - KEPT_SECONDS
-    with suppress(OSError):
-        for path in Path(slot_path(store_path, "x", "x")).parent.iterdir():
+    for path in _left_by_sessions(store_path):
+        with suppress(OSError):
+            if path.stat().st_mtime < before:
+                path.unlink()
+
+
+def forget(store_path: str, host: str, session: str) -> None:
+    """What waits for one session, its memory among it, and what its hooks left."""
+    name = safe_name(host, session)
+    for path in _left_by_sessions(store_path):
+        if f"{path.name.removeprefix('.told.')}.".startswith(f"{name}."):
             with suppress(OSError):
-                if path.stat().st_mtime < before:
-                    path.unlink()
+                path.unlink()
+
+
+def _left_by_sessions(store_path: str) -> Iterator[Path]:
+    """The files beside the store that are named by their sessions, but for bells."""
+    for one_of_them in (slot_path(store_path, "x", "x"), handover_path(store_path, "x", "x")):
+        with suppress(OSError):
+            yield from Path(one_of_them).parent.iterdir()

@@ -17,6 +17,8 @@ from ledgers import dump
 from minutebook.cli import erasing, erasing_plans
 from minutebook.debuglog import DebugLog, file_name
 from minutebook.errors import StoreCorrupt, StoreFull
+from minutebook.hosts import bell
+from minutebook.hosts.slots import Notice, put_in_slot
 from minutebook.pipeline import ledger
 from minutebook.pipeline.branches import find_branch, load_branch, memory_stream
 from minutebook.pipeline.compaction import compose_memory
@@ -38,7 +40,8 @@ LATE = '{"id": "m1", "role": "user", "text": "hello"}\n'
 
 def bytes_beside(path: Path) -> bytes:
     """Of the store's file and of all that lies beside it."""
-    return b"".join(file.read_bytes() for file in path.parent.glob(f"{path.name}*") if file.is_file())
+    found = [file for beside in path.parent.glob(f"{path.name}*") for file in (beside, *beside.rglob("*"))]
+    return b"".join(file.read_bytes() for file in found if file.is_file())
 
 
 def test_a_dry_run_says_what_would_go_and_removes_nothing(om: Om, store: Store) -> None:
@@ -59,6 +62,9 @@ def test_with_yes_it_is_gone_from_every_file(om: Om, store: Store, store_path: P
     queue.write_bytes(CANARY.encode())
     DebugLog(True, data_dir()).row("run_started", session="s1", branch=full.main, cwd=CANARY)
     DebugLog(True, data_dir()).row("run_started", session="other", branch=OTHER)
+    host, _, session = full.main.partition(":")
+    bell.write_handover(str(store_path), host, session, [CANARY])
+    put_in_slot(str(store_path), host, session, [Notice("1", CANARY)])
     assert CANARY.encode() in bytes_beside(store_path)
     said = om("purge", "--session", full.main, "--with-copies", "--yes", code=0).stdout
     assert said.startswith("Removed:\n") and said.endswith("Removed. The store's files were written anew.\n")

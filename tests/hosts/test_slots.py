@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from minutebook.hosts import bell, slots
+from minutebook.hosts.claims import claim
 from minutebook.hosts.slots import Notice, Outage, Told, put_in_slot, read_told, what_to_tell, write_told
 
 OUTAGE = Outage("openai/x", since=150.0, at=200.0, text="openai/x cannot be asked: no key")
@@ -101,6 +102,37 @@ def test_what_nobody_takes_goes_after_a_month(tmp_path: Path) -> None:
     slots.remove_old(store)
     assert {path.name for path in (tmp_path / "s.db.slots").iterdir()} == {"pi.new", ".told.pi.new"}
     slots.remove_old(str(tmp_path / "none.db"))
+
+
+def test_what_was_claimed_or_handed_over_goes_after_a_month(tmp_path: Path) -> None:
+    store = str(tmp_path / "s.db")
+    for session in ("gone", "new"):
+        bell.write_handover(store, "pi", session, ["memory"])
+        assert claim(store, "pi", session)
+    folder = tmp_path / "s.db.handover"
+    for path in folder.glob("pi.gone*"):
+        os.utime(path, (1.0, 1.0))
+    slots.remove_old(store)
+    assert {path.name for path in folder.iterdir()} == {"pi.new", "pi.new.claim.1"}
+
+
+@pytest.mark.parametrize("session", ["s", "an id with spaces", "x" * 200])
+def test_of_a_session_that_is_forgotten_nothing_is_left(tmp_path: Path, session: str) -> None:
+    store = str(tmp_path / "s.db")
+    others = ["s2", f"{session}-2", f"{session}.claim"]
+    for each in (session, *others):
+        put_in_slot(store, "pi", each, [Notice("1", "x")])
+        write_told(store, "pi", each, START)
+        bell.write_handover(store, "pi", each, ["memory"])
+        bell.owe_memory(store, "pi", each)
+        assert claim(store, "pi", each)
+    files = {path for path in tmp_path.rglob("*") if path.is_file()}
+    slots.forget(store, "pi", session)
+    left = {path for path in tmp_path.rglob("*") if path.is_file()}
+    assert len(files - left) == 5 and len(left) == 5 * len(others)
+    assert bell.read_handover(store, "pi", session) is None
+    assert all(bell.read_handover(store, "pi", each) for each in others)
+    slots.forget(str(tmp_path / "none.db"), "pi", session)
 
 
 # -- a worker that does not come -----------------------------------------------------------------------------------
