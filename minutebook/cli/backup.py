@@ -12,7 +12,7 @@ from minutebook.cli.exporting import written_file
 from minutebook.cli.options import JSON, placed
 from minutebook.cli.place import Place
 from minutebook.cli.showing import counted, harmless, remark, write, write_json
-from minutebook.errors import BadInput, StoreCorrupt
+from minutebook.errors import BadInput, NotFound, StoreCorrupt
 from minutebook.pipeline.exportfile import Memories, Sources, read_blocks
 from minutebook.pipeline.exporting import as_lines, export_rows, select
 from minutebook.pipeline.hashed import is_other_text
@@ -44,6 +44,8 @@ def backup(place: Place, target: Path, verify: bool, force: bool, as_json: bool)
         if damaged.places:
             raise StoreCorrupt(f"{target}: {damaged}: take another backup")
         return
+    if not place.may_have_store():
+        raise NotFound(f"{place.store_file}: no store there yet, so there is nothing to back up")
     source = place.store
     target = target.absolute()
     file = _file_in(target, ".sqlite" if isinstance(source, SqliteStore) else ".jsonl")

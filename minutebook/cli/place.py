@@ -174,9 +174,11 @@ class Place:
 
 
 def may_be_there(path: Path) -> bool:
-    """Whether a file is there, or in a folder that nobody lets us look into: then opening it says so."""
+    """Whether a file is there, or in a folder that nobody lets us look into, or a link to nothing: then opening it says
+    so.
+    """
     try:
-        return path.exists()
+        return path.exists() or path.is_symlink()
     except OSError:
         return True
 

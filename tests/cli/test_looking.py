@@ -51,6 +51,18 @@ def test_a_look_makes_no_store(om: Om, home: Path, tmp_path: Path, words: str, c
     assert not list((tmp_path / "temporary").iterdir())
 
 
+def test_what_is_not_there_is_not_backed_up(om: Om, home: Path, tmp_path: Path) -> None:
+    assert "minutebook.sqlite: no store there yet" in om("backup", str(tmp_path / "b.sqlite"), code=1).stderr
+    assert not (tmp_path / "b.sqlite").exists() and not list(home.rglob("*.sqlite*"))
+
+
+def test_a_link_to_a_disk_that_is_away_is_no_new_beginning(om: Om, home: Path, tmp_path: Path) -> None:
+    home.mkdir(exist_ok=True)
+    (home / "minutebook.sqlite").symlink_to(tmp_path / "away" / "minutebook.sqlite")
+    assert "minutebook.sqlite: No such file or directory" in om("sessions", code=1).stderr
+    assert (home / "minutebook.sqlite").is_symlink() and not (tmp_path / "away").exists()
+
+
 def test_for_programs_there_is_nothing_either(om: Om, home: Path) -> None:
     assert data_of(om("sessions", "--json", code=0)) == []
     assert data_of(om("search", "--json", "retry", code=0)) == []
