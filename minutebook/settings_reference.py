@@ -17,8 +17,9 @@ variables, flags. A model is replaced as a whole.
   `~/Library/Application Support/minutebook`).
 - A project's file is `.minutebook.toml` in its root. Without `om trust` only the settings marked *yes* below count
   from it; *not higher* means that it may lower the value, and raise it only when trusted; *adds* that its list comes
-  to what counts without it, and replaces that when trusted (up to 100 globs without trust, each with at most two
-  wildcards, one of them `**`). Trust ends when the file changes.
+  to what counts without it, and replaces that when trusted (up to 100 globs without trust, with at most one
+  `*` in a name and one at the end, and `**` at the beginning or end, or once behind `/` or `~/`). Trust ends when the
+  file changes.
 - The variable of a setting is its name in capitals after `MINUTEBOOK_`: `MINUTEBOOK_OBSERVE_AFTER_TOKENS=5000`.
   For yes and no: 1, true, yes, on, 0, false, no, off. For a model: `provider/id`, `provider/id@thinking` or
   `extractive`. For a list of models: these, with commas between them.

@@ -258,9 +258,16 @@ def are_harmless_globs(globs: Sequence[str]) -> bool:
 
 
 def _is_harmless_glob(glob: str) -> bool:
-    """With more wildcards the time to match grows with a power of the path's length."""
-    stars = re.findall(r"\*+", glob)
-    return len(glob) <= _GLOB_MOST_CHARACTERS and len(stars) <= 2 and stars.count("*") >= len(stars) - 1
+    """One * at most in a name, one more at the very end, and ** only where the path's beginning is known, or its end is
+    not: else the time to match grows with a power of the path's length.
+    """
+    names = glob.strip().removesuffix("/**").split("/")
+    if names[0] == "**" and names[1:2] != [""]:
+        del names[0]
+    elif names[0] in ("", "~") and "**" in names:
+        names.remove("**")
+    most = max(name.count("*") for name in "/".join(names).removesuffix("*").split("/"))
+    return len(glob) <= _GLOB_MOST_CHARACTERS and most <= 1
 
 
 _HOST_ALLOWED = 'a name or an address without a port, such as "127.0.0.1" or "0.0.0.0"'

@@ -67,6 +67,8 @@ def _regex(glob: str, home: str, *, literally: bool = False) -> str:
     if glob == "~" or glob.startswith("~/"):
         glob = home.rstrip("/") + glob[1:]
     body = glob.removesuffix("/**").rstrip("/").removeprefix("./")
+    if body.startswith("**/") and not body.startswith("**//"):
+        body = body[3:]  # as it is without; twice anywhere takes the square of the time
     anywhere = "" if body.startswith("/") else "(?:.*/)?"
     return f"{anywhere}{re.escape(body) if literally else ''.join(_pieces(body))}(?:/.*)?\\Z"
 
