@@ -16,6 +16,7 @@ from minutebook.tokens import estimate_tokens
 LINE_CHARACTERS = {"user": 1_200, "assistant": 600, "tool_result": 240, "custom": 240, "branch_summary": 600}
 MARK = " […{cut:,} characters…] "
 COMMANDS_OF_A_HOST = ("local_command", "meta")
+_ECHO = re.compile(r"<(command-[a-z]+|local-command-[a-z]+)>(.*?)</\1>\s*", re.DOTALL)
 TYPED_SHARE = 3 / 4
 """What typed prompts may take of an extract before the newest other entries are served."""
 
@@ -94,12 +95,12 @@ def is_command_echo(entry: SourceEntry, text: str) -> bool:
     """
     if entry.role != "custom" or entry.custom_type not in COMMANDS_OF_A_HOST:
         return False
-    rest = text.lstrip()
-    while rest:
-        found = re.match(r"<(command-[a-z]+|local-command-[a-z]+)>(.*?)</\1>\s*", rest, re.DOTALL)
+    at = len(text) - len(text.lstrip())
+    while at < len(text):
+        found = _ECHO.match(text, at)
         if not found or (found[1] == "command-args" and found[2].strip()):
             return False
-        rest = rest[found.end() :]
+        at = found.end()
     return True
 
 
