@@ -188,7 +188,8 @@ class Server:
     def _answered(self, commands: Sequence[Command]) -> list[Any]:
         connection = self._connection()
         try:
-            connection.send_packed_command(connection.pack_commands(commands), check_health=False)
+            packed = connection.pack_commands([_spelled(command) for command in commands])
+            connection.send_packed_command(packed, check_health=False)
             replies = [_reply(connection) for _ in commands]
         except BaseException:
             connection.disconnect()
@@ -276,6 +277,11 @@ class Server:
 
 class _AnotherFormat(Exception):
     """A script found the store gone, or of another format."""
+
+
+def _spelled(command: Command) -> tuple[str | bytes, ...]:
+    """The command without numbers: hiredis spells these itself, and crashes when Ctrl-C comes while it does (3.5.0)."""
+    return tuple(value if isinstance(value, (str, bytes)) else repr(value) for value in command)
 
 
 def _reply(connection: Wire) -> Any:
