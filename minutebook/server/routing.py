@@ -29,7 +29,7 @@ VISIT = "minutebook.visit"
 BODY = "minutebook.body"
 FIELDS_MAX = 20
 LINE_SECONDS = 9.0
-"""So long a request waits for those before it: with the store's own 5 s, less than the 15 after which a laptop asks again."""
+"""So long a request waits for those before it: with the store's own 5 s, less than a laptop's 15 for an answer."""
 FAULTS_NAMED = 5
 
 _REASONS = {
