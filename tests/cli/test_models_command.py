@@ -1,6 +1,8 @@
 """`om models` and `om doctor --call`."""
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import scripted_faults as faults
@@ -71,7 +73,10 @@ def test_doctor_calls_each_model_once(om: Om, store: Store, server: ScriptedServ
     assert [asked.model for asked in server.requests] == ["scripted", "second"]
 
 
-def test_an_answer_to_doctor_ends_a_rest(om: Om, store: Store, server: ScriptedServer) -> None:
+def test_an_answer_to_doctor_ends_a_rest(
+    om: Om, store: Store, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))  # no other installation is in doctor's way
     server.script("other", faults.server_error(), "yes")
     om("doctor", "--call", *chosen(server), code=1)
     assert data_of(om("models", "--json", *chosen(server)))["models"][0]["rests_seconds"] > 0

@@ -47,7 +47,8 @@ COMMANDS = (
 
 
 def guarded(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    env = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "PYTHONPATH")}
+    env = {name: value for name, value in os.environ.items() if name in ("HOME", "PYTHONPATH")}
+    env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # no other installation's
     return subprocess.run(
         [sys.executable, "-c", GUARDED, *arguments], capture_output=True, text=True, env=env, cwd=cwd, timeout=60
     )
