@@ -17,6 +17,7 @@ from benchmarks import flat, sessionfiles
 from benchmarks.bench import Bench
 from benchmarks.table import Row, Timed, at_most, medians, ratio_row
 from minutebook.hosts.bell import remove_handover, wake_path
+from minutebook.hosts.claims import forget_claims
 from minutebook.hosts.delivering import deliver
 from minutebook.pipeline.branches import Path as SourcePath
 from minutebook.pipeline.intake import own_branch
@@ -133,6 +134,7 @@ def answer_rows(bench: Bench, env: Installed, bare: float) -> Iterator[Row]:
 
     def as_before() -> None:
         remove_handover(store, "claude_code", SESSION)
+        forget_claims(store, "claude_code", SESSION)
         for path in Path(store).parent.glob(f"{Path(store).name}-*"):
             path.unlink()
         shutil.copy(before, store)
