@@ -23,8 +23,13 @@ def without_private(text: str) -> str:
 
 def entry_without_private(entry: SourceEntry) -> SourceEntry:
     """The entry with the private spans of all its parts replaced; a span that is open at a part's end goes on."""
-    if not any(_may_hold(part.text) for part in entry.parts):
-        return entry
+    for part in entry.parts:
+        if _may_hold(part.text):
+            return _with_parts_replaced(entry)
+    return entry
+
+
+def _with_parts_replaced(entry: SourceEntry) -> SourceEntry:
     parts: list[Part] = []
     depth = 0
     for part in entry.parts:
@@ -34,7 +39,8 @@ def entry_without_private(entry: SourceEntry) -> SourceEntry:
 
 
 def _may_hold(text: str) -> bool:
-    return "private" in text.lower() and _TAG.search(text) is not None
+    # A tag begins with one of the two: most texts have neither, and to look for a single character costs nothing.
+    return ("<" in text or "\\" in text) and "private" in text.lower() and _TAG.search(text) is not None
 
 
 def _replaced(text: str, depth: int) -> tuple[str, int]:

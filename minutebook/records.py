@@ -47,12 +47,13 @@ R = TypeVar("R")
 def record(*, kw_only: bool = True) -> Callable[[type[R]], type[R]]:
     """A frozen dataclass to the type checker; when running a plain one, which is built five times faster.
 
-    For what is made by the thousand: entries, their parts, rows of a file or of a stream.
+    For what is made by the thousand: entries, their parts, rows of a file or of a stream. Without kw_only it can be
+    made from arguments in their order, which takes a third of the time; the readers and the codec do.
     """
     return dataclass(slots=True, unsafe_hash=True, kw_only=kw_only)
 
 
-@record()
+@record(kw_only=False)
 class Part:
     """One piece of a source entry's content, in the order the agent saw it.
 
@@ -68,7 +69,7 @@ class Part:
     call_id: str = ""
 
 
-@record()
+@record(kw_only=False)
 class Usage:
     """What the provider reported for one reply. context_tokens: its total (spec 003-055), None when not usable."""
 
@@ -77,7 +78,7 @@ class Usage:
     context_tokens: int | None
 
 
-@record()
+@record(kw_only=False)
 class RawPointer:
     """Where the raw record stands: byte offset and length in the file, and which of a line's records it is."""
 
@@ -86,7 +87,7 @@ class RawPointer:
     length: int
 
 
-@record()
+@record(kw_only=False)
 class SourceEntry:
     """One raw item of a host's session, as a reader yields it and the ledger keeps it.
 
@@ -98,8 +99,8 @@ class SourceEntry:
     """
 
     id: str
-    parent: str | None = None
     role: str
+    parent: str | None = None
     time: str = ""
     parts: tuple[Part, ...] = ()
     tool_name: str = ""

@@ -14,7 +14,7 @@ _AS_WE_WRITE_IT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII
 _PLACEHOLDER_MAX_CHARACTERS = 200
 
 
-_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_compact = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
 
 
 def text_of(value: object) -> str:
@@ -60,7 +60,7 @@ def compact_json(value: object) -> str:
 def text_part(value: object) -> tuple[Part, ...]:
     """A text part, or none for an empty or foreign value."""
     text = text_of(value)
-    return (Part(kind="text", text=text),) if text else ()
+    return (Part("text", text),) if text else ()
 
 
 def other_part(kind: str) -> Part:

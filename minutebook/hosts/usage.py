@@ -21,6 +21,8 @@ def context_tokens(
 
 
 def _count(value: Any) -> int | None:
+    if type(value) is int and 0 <= value < 1e15:  # as nearly always
+        return value
     if type(value) not in (int, float) or not 0 <= value < 1e15:  # a bool is neither
         return None
     return int(value)

@@ -145,21 +145,19 @@ class Walk:
         return numbered(base, seen)
 
     def pointer(self, row: Row) -> RawPointer | None:
-        return RawPointer(path=self.path, offset=row.offset, length=row.length)
+        return RawPointer(self.path, row.offset, row.length)
 
 
 def _short_id(own: str) -> str:
     return own if len(own) <= _ID_CHARACTERS else f"{own[:40]}…{content_id(own)}"
 
 
-def _with_short_ids(event: Event) -> Event:
+def _with_short_ids(event: HostCompaction | ImportedMemory) -> Event:
     """The same event, with no id longer than an id may be (a source entry's are as it was emitted)."""
     if isinstance(event, HostCompaction):
         return replace(event, id=_short_id(event.id), first_kept=_short_id(event.first_kept))
-    if isinstance(event, ImportedMemory):
-        entry, covers_id = event.entry, _short_id(event.covers_id)
-        return replace(event, entry=replace(entry, id=_short_id(entry.id), covers_id=covers_id), covers_id=covers_id)
-    return event
+    entry, covers_id = event.entry, _short_id(event.covers_id)
+    return replace(event, entry=replace(entry, id=_short_id(entry.id), covers_id=covers_id), covers_id=covers_id)
 
 
 def _session_named(path: str) -> str:
@@ -171,7 +169,7 @@ def _session_named(path: str) -> str:
 
 def remember(kept: dict[str, V], key: str, value: V) -> None:
     """Put a pair last, and forget the oldest beyond the bound."""
-    if max(len(key), len(value) if isinstance(value, str) else 0) > _REMEMBERED_CHARACTERS:
+    if len(key) > _REMEMBERED_CHARACTERS or (isinstance(value, str) and len(value) > _REMEMBERED_CHARACTERS):
         return
     kept.pop(key, None)
     kept[key] = value
@@ -197,7 +195,9 @@ def walk_file(
         session, offset, line = resumed or (walk(str(path.absolute()), None, walk.inherited(cursor or {})), 0, 0)
         rows = session.rows(file, offset, line, size if stop is None else min(stop, size))
         for row in rows:
-            if not session.takes(row):
+            try:
+                session.take(row)
+            except RecursionError:  # as in `takes`, without one more call for every row
                 rows.broken.append(row.line)
         session.settle(file)
         return _reading(session, rows, file, replaced=bool(cursor) and resumed is None)
@@ -232,7 +232,7 @@ def _reading(session: Walk, rows: Rows, file: BinaryIO, *, replaced: bool) -> Re
     }
     return Reading(
         head=head,
-        events=list(map(_with_short_ids, session.events)),
+        events=[event if isinstance(event, SourceEntry) else _with_short_ids(event) for event in session.events],
         cursor=cursor,
         replaced=replaced,
         unknown=session.unknown,

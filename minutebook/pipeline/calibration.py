@@ -12,7 +12,7 @@ from minutebook.records import Usage, record
 SMALLEST_FACTOR, LARGEST_FACTOR = 0.5, 3.0
 
 
-@record()
+@record(kw_only=False)
 class Calibration:
     """reply, model, reported, estimated: the reply last seen. growth: model → (reported, estimated) tokens, summed.
 
@@ -37,46 +37,33 @@ def learn(state: Calibration, usage: Usage, path_tokens: int) -> Calibration:
         return state
     if usage.reply_id and usage.reply_id == state.reply:
         return replace(state, estimated=path_tokens)
-    settled = _settle(state)
-    return Calibration(
-        before=(settled.model, settled.reported, settled.estimated),
-        reply=usage.reply_id,
-        model=usage.model,
-        reported=usage.context_tokens,
-        estimated=path_tokens,
-        growth=settled.growth,
-    )
+    before = (state.model, state.reported, state.estimated)
+    return Calibration(usage.reply_id, usage.model, usage.context_tokens, path_tokens, before, _growth(state))
 
 
 def shrunk(state: Calibration) -> Calibration:
     """The state after a compaction: the next reply cannot be compared with the last one."""
-    return replace(_settle(state), reported=0, before=("", 0, 0))
+    return replace(state, reported=0, before=("", 0, 0), growth=_growth(state))
 
 
 def factor_of(state: Calibration) -> float:
     """The factor of the model seen last."""
-    settled = _settle(state)
-    for model, reported, estimated in settled.growth:
-        if model == settled.model and estimated > 0:
+    for model, reported, estimated in _growth(state):
+        if model == state.model and estimated > 0:
             return min(LARGEST_FACTOR, max(SMALLEST_FACTOR, reported / estimated))
     return 1.0
 
 
-def _settle(state: Calibration) -> Calibration:
+def _growth(state: Calibration) -> tuple[tuple[str, int, int], ...]:
+    """The sums with what the last reply adds to them."""
     model, reported, estimated = state.before
     grown, guessed = state.reported - reported, state.estimated - estimated
     if reported <= 0 or state.reported <= 0 or model != state.model or grown < 0 or guessed <= 0:
-        return state
+        return state.growth
     sums = {name: (a, b) for name, a, b in state.growth}
     a, b = sums.get(model, (0, 0))
     sums[model] = (a + grown, b + guessed)
-    return Calibration(
-        reply=state.reply,
-        model=state.model,
-        reported=state.reported,
-        estimated=state.estimated,
-        growth=tuple((name, *sums[name]) for name in sorted(sums)),
-    )
+    return tuple([(name, *sums[name]) for name in sorted(sums)])
 
 
 def to_data(state: Calibration) -> dict[str, Any]:

@@ -199,7 +199,7 @@ class _Intake:
         self.followed = list(self.session.follows)
 
     def accepted(self, reading: Reading) -> Accepted:
-        delivered = sum(isinstance(event, SourceEntry) for event in reading.events)
+        delivered = len([event for event in reading.events if isinstance(event, SourceEntry)])
         self.done.duplicates = delivered - self.done.new
         self.done.branches = tuple(dict.fromkeys([*self.moved, *self.importer.moved]))
         return self.done
@@ -255,7 +255,10 @@ class _Intake:
         parent = self.places.known.get(entry.parent) if entry.parent else None
         if parent is None:
             return self._fork(self.current, 0, entry) if entry.moved and not entry.parent else self.current
-        home, after = self.places.home(parent, self.current), parent.position + 1
+        after = parent.position + 1
+        if after == self.current.length and parent.branch == self.current.branch.key:  # it goes on, as nearly all do
+            return self.current
+        home = self.places.home(parent, self.current)
         opens = entry.typed or entry.moved
         if home is None:  # a path of the session that this one copied, which it left
             return self._fork(self.places.spine_of(parent.branch), after, entry) if opens else self.current
@@ -361,7 +364,7 @@ class _Intake:
     def _look_up(self) -> None:
         """Find which of the window's entries, of those that it names, and of their versions there are already."""
         entries = [event for event in self.window if isinstance(event, SourceEntry)]
-        self.places.look_up(id_ for event in self.window for id_ in named_ids(event))
+        self.places.look_up([id_ for event in self.window for id_ in named_ids(event)])
         known = self.places.known
         changed = (entry for entry in entries if entry.id in known and known[entry.id].sha != entry.text_sha256)
         self.places.look_up(map(version_id, changed))
@@ -384,7 +387,7 @@ class _Intake:
         self.session.version += 1
         self.pending = []
         self.done.new += len(pending)
-        self.done.versions += sum(bool(entry.version_of) for entry, _ in pending)
+        self.done.versions += len([entry for entry, _ in pending if entry.version_of])
         self.moved.append(branch.key)
 
     def _branch_puts(self, branch: Branch, pending: Sequence[tuple[SourceEntry, int]], *, begins: bool) -> list[Put]:

@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from json.encoder import encode_basestring_ascii as _quoted
-from operator import attrgetter
 from typing import Any
 
 from minutebook.errors import StoreCorrupt, StoreTooNew
@@ -52,38 +51,43 @@ def text_from_store(body: str) -> tuple[dict[str, Any], str]:
     return from_json(header), text
 
 
-_OPTIONAL = {
-    "parent": "p",
-    "time": "t",
-    "tool_name": "tool",
-    "custom_type": "custom",
-    "call_id": "call",
-    "is_error": "err",
-    "typed": "typed",
-    "moved": "moved",
-    "text_sha256": "sha",
-    "version_of": "of",
-}
-_SHORT_NAMES = tuple(_OPTIONAL.values())
-_optional_values = attrgetter(*_OPTIONAL)
-
-
 def source_item(entry: SourceEntry, weight: int) -> Item:
     """A source entry as an item of the log: a header in JSON on one line, without fields at their default, then the
     texts of its parts one after the other, as they are.
     """
-    parts, use, raw = entry.parts, entry.usage, entry.raw
-    header = [f'{{"v":{SOURCE_VERSION},"role":{_quoted(entry.role)},"parts":[{",".join(map(_part_out, parts))}]']
-    for name, value in zip(_SHORT_NAMES, _optional_values(entry), strict=True):
-        if value:
-            header.append(f'"{name}":{"true" if value is True else _quoted(value)}')
-    if use:
+    parts = ",".join([_part_out(part) for part in entry.parts])
+    texts = "".join([part.text for part in entry.parts])
+    header = f'{{"v":{SOURCE_VERSION},"role":{_quoted(entry.role)},"parts":[{parts}]{_optional_out(entry)}}}'
+    return Item(entry.id, SOURCE_KIND, weight, f"{header}\n{texts}")
+
+
+def _optional_out(entry: SourceEntry) -> str:
+    """The fields that are not at their default, each behind a comma. Unrolled: it is done for every entry."""
+    out = f',"p":{_quoted(entry.parent)}' if entry.parent else ""
+    if entry.time:
+        out += f',"t":{_quoted(entry.time)}'
+    if entry.tool_name:
+        out += f',"tool":{_quoted(entry.tool_name)}'
+    if entry.custom_type:
+        out += f',"custom":{_quoted(entry.custom_type)}'
+    if entry.call_id:
+        out += f',"call":{_quoted(entry.call_id)}'
+    if entry.is_error:
+        out += ',"err":true'
+    if entry.typed:
+        out += ',"typed":true'
+    if entry.moved:
+        out += ',"moved":true'
+    if entry.text_sha256:
+        out += f',"sha":{_quoted(entry.text_sha256)}'
+    if entry.version_of:
+        out += f',"of":{_quoted(entry.version_of)}'
+    if use := entry.usage:
         tokens = "null" if use.context_tokens is None else use.context_tokens
-        header.append(f'"use":[{_quoted(use.reply_id)},{_quoted(use.model)},{tokens}]')
-    if raw:
-        header.append(f'"raw":[{_quoted(raw.path)},{raw.offset},{raw.length}]')
-    texts = "".join([part.text for part in parts])
-    return Item(entry.id, SOURCE_KIND, weight, f"{','.join(header)}}}\n{texts}")
+        out += f',"use":[{_quoted(use.reply_id)},{_quoted(use.model)},{tokens}]'
+    if raw := entry.raw:
+        out += f',"raw":[{_quoted(raw.path)},{raw.offset},{raw.length}]'
+    return out
 
 
 def source_entry(stored: Stored) -> SourceEntry:
@@ -103,8 +107,8 @@ def source_entry(stored: Stored) -> SourceEntry:
         is_error=body.get("err", False),
         typed=body.get("typed", False),
         moved=body.get("moved", False),
-        usage=Usage(reply_id=use[0], model=use[1], context_tokens=use[2]) if use else None,
-        raw=RawPointer(path=raw[0], offset=raw[1], length=raw[2]) if raw else None,
+        usage=Usage(use[0], use[1], use[2]) if use else None,
+        raw=RawPointer(raw[0], raw[1], raw[2]) if raw else None,
         text_sha256=body.get("sha", ""),
         version_of=body.get("of", ""),
     )
@@ -124,7 +128,7 @@ def _parts_in(rows: list[list[Any]], texts: str) -> Iterator[Part]:
         if isinstance(text, int):  # in version 1 the text itself stands here
             start, at = at, at + text
             text = texts[start:at]
-        yield Part(kind=kind, text=text, name=name, call_id=call_id)
+        yield Part(kind, text, name, call_id)
     if at != len(texts):
         raise StoreCorrupt("a stored record lacks a part of its text")
 

@@ -52,7 +52,7 @@ class _Log(Database):
                 number, length, total, marks = 0, 0, 0, {}
             if not number and (items or advance):
                 number = first_value(connection, "INSERT INTO stream (name) VALUES (?) RETURNING id", [bound(stream)])
-            positions = _known(connection, number, items)
+            positions = _known(connection, number, items) if length else {}
             rows, duplicates = _place(number, length, total, items, positions)
             if rows:
                 length, total = length + len(rows), rows[-1][5]

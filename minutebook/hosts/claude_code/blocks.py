@@ -26,7 +26,10 @@ def blocks_of(content: object) -> list[Any]:
 
 def parts_of(content: object) -> tuple[Part, ...]:
     """The parts of a content in their order. Redacted and empty thinking is left out (003-003)."""
-    return tuple(part for block in blocks_of(content) for part in _parts_of_block(block))
+    blocks = blocks_of(content)
+    if len(blocks) == 1:  # as in nearly every row
+        return _parts_of_block(blocks[0])
+    return tuple([part for block in blocks for part in _parts_of_block(block)])
 
 
 def _parts_of_block(block: object) -> tuple[Part, ...]:
@@ -39,7 +42,7 @@ def _parts_of_block(block: object) -> tuple[Part, ...]:
             return text_part(fields.get("text"))
         case "thinking":
             thought = text_of(fields.get("thinking"))
-            return (Part(kind="thinking", text=thought),) if thought else ()
+            return (Part("thinking", thought),) if thought else ()
         case "redacted_thinking":
             return ()
         case "image":
@@ -57,12 +60,8 @@ def _image(source: dict[str, Any]) -> Part:
 
 
 def _call(fields: dict[str, Any]) -> Part:
-    return Part(
-        kind="tool_call",
-        name=text_of(fields.get("name")),
-        call_id=text_of(fields.get("id")),
-        text=compact_json(fields.get("input", {})),
-    )
+    name, call_id = text_of(fields.get("name")), text_of(fields.get("id"))
+    return Part("tool_call", compact_json(fields.get("input", {})), name, call_id)
 
 
 def grouped(content: object) -> Iterator[tuple[dict[str, Any] | None, list[Any]]]:

@@ -27,6 +27,8 @@ _WRITTEN_BY_THE_PROGRAM = (
 
 def custom_type_of(text: str) -> str:
     """What the program put in a user's name; "" for a person's words and interrupt markers."""
+    if "<" not in text:
+        return ""
     said = _REMINDER.sub("", text).strip()
     if not said and text.strip():
         return INJECTED if OWN_BLOCK in text else "system_reminder"
@@ -35,8 +37,10 @@ def custom_type_of(text: str) -> str:
 
 def is_own_note(data: dict[str, Any]) -> bool:
     """Whether a user row is what our plugin put in a summary's place."""
+    if data.get("rowSource") != "hook":
+        return False
     content = object_of(data.get("message")).get("content")
-    return data.get("rowSource") == "hook" and isinstance(content, str) and content.startswith(OWN_NOTE)
+    return isinstance(content, str) and content.startswith(OWN_NOTE)
 
 
 def is_interruption(text: str) -> bool:

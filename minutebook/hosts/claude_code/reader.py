@@ -23,6 +23,7 @@ _PLAIN_OUTPUT_EVENTS = ("SessionStart", "UserPromptSubmit")
 """The events whose hooks' plain output the model is shown."""
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 NAME_CHARACTERS = 60
+_NO_WORDS = content_id("")[:2]
 RECENT_ROWS = 100
 """More than our plugin keeps at a compaction."""
 _ORIGINS_OF_THE_PROGRAM = ("task-notification", "coordinator", "hook", "auto-continuation")
@@ -88,7 +89,7 @@ class _ClaudeWalk(Walk):
         if data.get("isCompactSummary") is True or is_own_note(data):
             return False
         time = text_of(data.get("timestamp"))
-        key = " ".join((kind, time, *_names(object_of(data.get("message")))))
+        key = f"{kind} {time} {_names(object_of(data.get('message')))}"
         if self.keeping and time and key in self.recent:
             return True
         self.keeping = False
@@ -158,9 +159,28 @@ class _ClaudeWalk(Walk):
             typed=not custom and bool(parts) and _by_a_person(row.data, parts),
         )
 
-    def _emit(self, row: Row, **fields: Any) -> None:
+    def _emit(
+        self,
+        row: Row,
+        *,
+        id: str,
+        parent: str | None,
+        role: str,
+        parts: tuple[Part, ...],
+        tool_name: str = "",
+        custom_type: str = "",
+        call_id: str = "",
+        is_error: bool = False,
+        typed: bool = False,
+        usage: Usage | None = None,
+    ) -> None:
         self.compacted_by = ""
-        self.emit(SourceEntry(time=iso_time(row.data.get("timestamp")), raw=self.pointer(row), **fields))
+        time, raw = iso_time(row.data.get("timestamp")), self.pointer(row)
+        self.emit(
+            SourceEntry(
+                id, role, parent, time, parts, tool_name, custom_type, call_id, is_error, typed, False, usage, raw
+            )
+        )
 
     def _assistant(self, row: Row) -> None:
         data = row.data
@@ -281,17 +301,17 @@ def _row_id(data: dict[str, Any]) -> str:
     return text_of(data.get("uuid")) or content_id(compact_json(data))
 
 
-def _names(message: dict[str, Any]) -> list[str]:
+def _names(message: dict[str, Any]) -> str:
     """What tells a row from others of the same millisecond: its reply, its call, and one byte of a hash of its words.
 
     The words themselves may be private, paused or ignored, and this is kept.
     """
     content = message.get("content")
     first = object_of(content[0]) if isinstance(content, list) and content else {"text": content}
-    named = [
-        text_of(value)[:NAME_CHARACTERS] for value in (message.get("id"), first.get("tool_use_id"), first.get("id"))
-    ]
-    return [*named, content_id(without_private(text_of(first.get("text"))))[:2]]
+    reply, answered, call = text_of(message.get("id")), text_of(first.get("tool_use_id")), text_of(first.get("id"))
+    said = text_of(first.get("text"))
+    words = content_id(without_private(said))[:2] if said else _NO_WORDS
+    return f"{reply[:NAME_CHARACTERS]} {answered[:NAME_CHARACTERS]} {call[:NAME_CHARACTERS]} {words}"
 
 
 def _custom_type(parts: tuple[Part, ...]) -> str:
@@ -320,7 +340,7 @@ def _usage(message: dict[str, Any]) -> Usage | None:
         cache_read=usage.get("cache_read_input_tokens"),
         cache_write=usage.get("cache_creation_input_tokens"),
     )
-    return Usage(reply_id=text_of(message.get("id")), model=text_of(message.get("model")), context_tokens=tokens)
+    return Usage(text_of(message.get("id")), text_of(message.get("model")), tokens)
 
 
 def _hook_text(data: dict[str, Any], attachment: dict[str, Any]) -> str:

@@ -88,13 +88,11 @@ def call_part(payload: dict[str, Any]) -> Part:
     kind = text_of(payload.get("type"))
     name = text_of(payload.get("name")) or kind.removesuffix("_call")
     namespace = text_of(payload.get("namespace"))
-    given: object = next((payload[key] for key in ("arguments", "input", "action") if payload.get(key) is not None), {})
-    return Part(
-        kind="tool_call",
-        name=f"{namespace}.{name}" if namespace else name,
-        call_id=call_id_of(payload),
-        text=_arguments(given) if isinstance(given, str) else compact_json(given),
-    )
+    given: object = payload.get("arguments")
+    if given is None:
+        given = next((payload[key] for key in ("input", "action") if payload.get(key) is not None), {})
+    text = _arguments(given) if isinstance(given, str) else compact_json(given)
+    return Part("tool_call", text, f"{namespace}.{name}" if namespace else name, call_id_of(payload))
 
 
 def call_id_of(payload: dict[str, Any]) -> str:
@@ -120,7 +118,8 @@ def has_failed(output: object, parts: tuple[Part, ...]) -> bool:
     """Whether an output says so: success false, a failed script, or an exit code that is not 0 in its header."""
     if isinstance(output, dict) and isinstance(output.get("success"), bool):
         return not output["success"]
-    text = next((part.text for part in parts if part.kind == "text"), "")
+    texts = [part.text for part in parts if part.kind == "text"]
+    text = texts[0] if texts else ""
     stated = _stated_exit_code(text)
     if stated is not None:
         return stated != 0

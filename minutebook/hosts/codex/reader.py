@@ -270,14 +270,28 @@ class _CodexWalk(GoingOn):
         if summary := text_part(payload.get("message")):
             self._emit(row, {}, role="custom", custom_type=HOST_SUMMARY, parts=summary)
 
-    def _emit(self, row: Row, payload: dict[str, Any], *, role: str, parts: tuple[Part, ...], **fields: Any) -> None:
-        time = iso_time(row.data.get("timestamp"))
-        usage = Usage(**self.usage) if self.usage and role == "assistant" and parts else None
-        self.usage = {} if usage else self.usage
-        said = (part.text for part in parts)
-        entry_id = text_of(payload.get("id")) or self.derived_id(role, time, call_id_of(payload), *said)
+    def _emit(
+        self,
+        row: Row,
+        payload: dict[str, Any],
+        *,
+        role: str,
+        parts: tuple[Part, ...],
+        tool_name: str = "",
+        custom_type: str = "",
+        call_id: str = "",
+        is_error: bool = False,
+        typed: bool = False,
+    ) -> None:
+        time, usage = iso_time(row.data.get("timestamp")), None
+        if self.usage and role == "assistant" and parts:
+            usage, self.usage = Usage(**self.usage), {}
+        entry_id = text_of(payload.get("id")) or self.derived_id(
+            role, time, call_id_of(payload), *[part.text for part in parts]
+        )
+        raw = self.pointer(row)
         entry = SourceEntry(
-            id=entry_id, role=role, time=time, parts=parts, usage=usage, raw=self.pointer(row), **fields
+            entry_id, role, None, time, parts, tool_name, custom_type, call_id, is_error, typed, False, usage, raw
         )
         if self.after:
             entry = replace(entry, parent=self.after, moved=True)

@@ -22,7 +22,7 @@ def parts_of(content: object) -> tuple[Part, ...]:
     """Parts of a content: a string or a list of blocks; redacted and empty thinking is left out (003-003)."""
     if isinstance(content, str):
         return text_part(content)
-    return tuple(part for block in list_of(content) for part in _parts_of_block(object_of(block)))
+    return tuple([part for block in list_of(content) for part in _parts_of_block(object_of(block))])
 
 
 def _parts_of_block(block: dict[str, Any]) -> tuple[Part, ...]:
@@ -32,11 +32,10 @@ def _parts_of_block(block: dict[str, Any]) -> tuple[Part, ...]:
             return text_part(block.get("text"))
         case "thinking":
             thought = text_of(block.get("thinking"))
-            return (Part(kind="thinking", text=thought),) if thought and block.get("redacted") is not True else ()
+            return (Part("thinking", thought),) if thought and block.get("redacted") is not True else ()
         case "toolCall":
             name, call_id = text_of(block.get("name")), text_of(block.get("id"))
-            arguments = compact_json(block.get("arguments", {}))
-            return (Part(kind="tool_call", name=name, call_id=call_id, text=arguments),)
+            return (Part("tool_call", compact_json(block.get("arguments", {})), name, call_id),)
         case "image":
             if "data" not in block and "url" in block:
                 return (image_at(block["url"]),)
@@ -75,4 +74,4 @@ def usage_of(message: dict[str, Any], entry_id: str) -> Usage | None:
         failed=message.get("stopReason") in FAILED,
     )
     reply_id = text_of(message.get("responseId")) or entry_id
-    return Usage(reply_id=reply_id, model=text_of(message.get("model")), context_tokens=tokens)
+    return Usage(reply_id, text_of(message.get("model")), tokens)

@@ -158,27 +158,33 @@ class PiWalk(Walk):
         self._emit(row, role="custom", custom_type=custom or "custom", parts=parts)
 
     def _emit(
-        self, row: Row, *, role: str, parts: tuple[Part, ...], message: dict[str, Any] | None = None, **fields: Any
+        self,
+        row: Row,
+        *,
+        role: str,
+        parts: tuple[Part, ...],
+        message: dict[str, Any] | None = None,
+        tool_name: str = "",
+        custom_type: str = "",
+        call_id: str = "",
+        is_error: bool = False,
+        typed: bool = False,
     ) -> None:
         data = row.data
         time = iso_time(data.get("timestamp"))
-        said = (part.text for part in parts)
-        entry_id = self._own_id(data) or self.derived_id(role, time, fields.get("call_id", ""), *said)
+        entry_id = self._own_id(data) or self.derived_id(role, time, call_id, *[part.text for part in parts])
         parent = self._parent(data)
         if self.derived:
             self.alias(text_of(data.get("id")), entry_id)
-        entry = SourceEntry(
-            id=entry_id,
-            parent=parent,
-            role=role,
-            time=time or iso_time(object_of(data.get("message")).get("timestamp")),
-            parts=parts,
-            moved="parentId" in data and parent != (self.last or None),
-            usage=usage_of(message, entry_id) if message and parts else None,
-            raw=self.pointer(row),
-            **fields,
+        moved = "parentId" in data and parent != (self.last or None)
+        usage = usage_of(message, entry_id) if message and parts else None
+        time = time or iso_time(object_of(data.get("message")).get("timestamp"))
+        raw = self.pointer(row)
+        self.emit(
+            SourceEntry(
+                entry_id, role, parent, time, parts, tool_name, custom_type, call_id, is_error, typed, moved, usage, raw
+            )
         )
-        self.emit(entry)
 
     def _own_id(self, data: dict[str, Any]) -> str:
         own = "" if self.derived else text_of(data.get("id"))
