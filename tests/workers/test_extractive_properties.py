@@ -3,6 +3,7 @@
 import re
 import string
 
+import pytest
 from extractive_kit import NOW, AcceptingDesk, assistant, batch_of, call, result, user
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -167,6 +168,7 @@ def test_a_huge_entry_is_examined_at_its_ends_only() -> None:
     assert 'Command failed: `make` → "ValueError: the end"' in found
 
 
+@pytest.mark.timeout(120)
 def test_adversarial_repetition_ends_soon() -> None:
     """Inputs that make a careless pattern backtrack."""
     units = (
